@@ -11,10 +11,10 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/moving/lines"
 )
 
-// maxAliases is the number of old addresses that a request may have.
+// maxAliases is the maximum number of aliases in a request.
 const maxAliases = 1000
 
-// alias is an old address: what POST /app/dashboards/{id}/aliases takes.
+// alias is a former path of a dashboard and its target, as POST /app/dashboards/{id}/aliases takes them.
 type alias struct {
 	Path        string `json:"path"`
 	EventID     string `json:"eventId,omitempty"`
@@ -25,7 +25,7 @@ type alias struct {
 // ofNewComponent is the target of an alias whose component the import will create.
 const ofNewComponent = "component"
 
-// target is the state that Undo compares.
+// target returns the target of the alias, which Undo compares.
 func (a alias) target() string {
 	switch {
 	case a.EventID != "":
@@ -62,7 +62,7 @@ func IsAlias(path string) bool {
 		!strings.Contains(path, "..") && strings.Trim(path, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._/-") == ""
 }
 
-// dropAliases removes the old addresses that no dashboard can have from a set, and adds a warning for each.
+// dropAliases removes from a set the aliases that no dashboard can have, and adds a warning for each.
 func dropAliases(set *lines.Set) {
 	refused := func(key, path string) bool {
 		if IsAlias(path) {
@@ -96,7 +96,7 @@ func dashboardAliases(d *lines.Dashboard) []alias {
 	return all
 }
 
-// eachAlias plans or writes old addresses, by the key of the dashboard. A dashboard that the import will create has no id.
+// eachAlias plans or writes aliases, by the key of the dashboard. In a plan, a dashboard that the import will create has no id.
 func (r *run) eachAlias(ctx context.Context, all map[string][]alias) error {
 	for _, dashboard := range slices.Sorted(maps.Keys(all)) {
 		var err error
@@ -115,14 +115,14 @@ func (r *run) eachAlias(ctx context.Context, all map[string][]alias) error {
 	return nil
 }
 
-// planAliases adds the old addresses of a record that does not exist. dashboard is a key.
+// planAliases adds the outcomes of the aliases of a record or dashboard that the import will create. dashboard is a key.
 func (r *run) planAliases(dashboard string, all []alias) {
 	for _, a := range all {
 		r.add(Outcome{Kind: "alias", Key: a.Path, Status: Created, Dashboard: dashboard, Mark: a.target()})
 	}
 }
 
-// foreseeAliases adds what aliases would do. A plan reads the aliases of a dashboard once. dashboard is a key.
+// foreseeAliases adds the outcomes that aliases would have. A plan reads the aliases of a dashboard once. dashboard is a key.
 func (r *run) foreseeAliases(ctx context.Context, dashboard string, wanted []alias) error {
 	if len(wanted) == 0 {
 		return nil
@@ -155,8 +155,9 @@ func (r *run) foreseeAliases(ctx context.Context, dashboard string, wanted []ali
 // leadsElsewhere is the text of the platform about an alias that is kept.
 const leadsElsewhere = "The path leads elsewhere."
 
-// aliases writes old addresses of a dashboard, which its key names. One that leads elsewhere is kept: a member has set it, or an
-// earlier import. The platform declines a request with a wrong path as a whole, so aliases then sends the halves.
+// aliases writes aliases of the dashboard with the key dashboard. An alias that exists with another target is kept: a
+// member has set it, or an earlier import. The platform declines a request with a wrong path as a whole, so aliases
+// then sends the halves.
 func (r *run) aliases(ctx context.Context, dashboard string, all []alias) error {
 	id := r.state.Dashboards[dashboard]
 	targets := map[string]string{}

@@ -36,7 +36,7 @@ type oneComponent struct {
 	Component component `json:"component"`
 }
 
-// mark is the state that Undo compares.
+// mark returns the version of the component, which Undo compares.
 func (c *component) mark() string { return strconv.FormatInt(c.Version, 10) }
 
 // allComponents returns the components of the organization.
@@ -59,8 +59,8 @@ func byRef(all []*component) map[string]*component {
 	return known
 }
 
-// components creates the components of the lines whose keys no component has as an externalRef. A component that has
-// another externalRef of the line gets the key.
+// components creates the components of the lines, unless a component has the key or an externalRef of the line among
+// its externalRefs. Such a component gets the key if it lacks it.
 func (r *run) components(ctx context.Context, wanted []lines.Component) error {
 	if len(wanted) == 0 {
 		return nil
@@ -73,8 +73,8 @@ func (r *run) components(ctx context.Context, wanted []lines.Component) error {
 	if err := r.ofAnotherPage(wanted, known); err != nil {
 		return err
 	}
-	found := map[string][]placed{} // by the key of the dashboard, the components that exist already
-	old := map[string][]alias{}    // old addresses by the key of the dashboard
+	found := map[string][]placed{} // components that existed before, by the key of the dashboard
+	old := map[string][]alias{}    // aliases by the key of the dashboard
 	for i := range wanted {
 		c := &wanted[i]
 		there := known[c.Key]
@@ -164,7 +164,8 @@ func (r *run) createComponent(ctx context.Context, c *lines.Component) (*compone
 	return there, err
 }
 
-// override gives a component that the run has created the state by hand of its line.
+// override sets the StatusOverride of the line on a component that the run has created. If the platform declines it,
+// override only sets out.Text.
 func (r *run) override(ctx context.Context, c *lines.Component, out *Outcome) error {
 	if c.StatusOverride == nil {
 		return nil
@@ -239,8 +240,8 @@ func orNull(text string) any {
 	return text
 }
 
-// keepComponent adds the outcome of a component that exists. The component becomes as its line with Force only, because
-// nothing says whether a member or the source has changed since.
+// keepComponent adds the outcome of a component that exists. With Force, the component becomes as its line. Without
+// Force, a component that differs is kept, because nothing says whether a member or the source has changed.
 func (r *run) keepComponent(ctx context.Context, c *lines.Component, there *component) error {
 	r.state.Components[c.Key] = there.ID
 	out := Outcome{Kind: "component", Key: c.Key, Status: Unchanged, ID: there.ID, Mark: there.mark()}
@@ -254,7 +255,7 @@ func (r *run) keepComponent(ctx context.Context, c *lines.Component, there *comp
 		return err
 	}
 	change, before := difference(c, there)
-	if !slices.Contains(there.ExternalRefs, c.Key) { // a member has made the component, which the source names otherwise
+	if !slices.Contains(there.ExternalRefs, c.Key) { // the component was found by another externalRef of the line
 		change = map[string]any{"externalRefs": append(slices.Clone(there.ExternalRefs), c.Key)}
 		before = map[string]any{"externalRefs": there.ExternalRefs}
 	} else if len(change) > 0 && !r.Force {
@@ -300,8 +301,9 @@ func (s settings) placements() []placement {
 	return all
 }
 
-// place adds components that exist to the dashboards that this run has created, by their keys. Other dashboards keep their
-// components. A component that is there already is Unchanged: an interrupted run may have put it there.
+// place adds components that exist to the dashboards that this run has created. found has them by the key of the
+// dashboard. Other dashboards keep their components. A component that is there already is Unchanged: an interrupted run
+// may have put it there.
 func (r *run) place(ctx context.Context, found map[string][]placed) error {
 	for _, key := range slices.Sorted(maps.Keys(found)) {
 		id, known := r.state.Dashboards[key]

@@ -17,8 +17,7 @@ import (
 
 const dashboardsPath = "/app/dashboards"
 
-// settings are the members of a dashboard in a response. Those that follow from other records or change by themselves
-// are in volatile.
+// settings are the members of a dashboard in a response.
 type settings map[string]any
 
 func (s settings) text(member string) string {
@@ -38,7 +37,7 @@ func (s settings) components() []string {
 	return ids
 }
 
-// mark returns a digest of what a member sets.
+// mark returns a digest of the settings, without those that follow from other records or change with each write.
 func (s settings) mark() string {
 	set := maps.Clone(s)
 	for _, volatile := range []string{"components", "domains", "indicator", "updatedAt", "version"} {
@@ -63,8 +62,8 @@ type oneDashboard struct {
 	Dashboard settings `json:"dashboard"`
 }
 
-// dashboards finds the dashboards of the lines by their slugs. It creates the others, disabled, with the settings of
-// the lines. A known dashboard keeps its settings. It gets the public ids that it has none for.
+// dashboards finds the dashboards of the lines by their slugs. It creates the missing ones, disabled, with the
+// settings of the lines. A dashboard that exists keeps its settings, and gets only the public ids that it lacks.
 func (r *run) dashboards(ctx context.Context, wanted []lines.Dashboard) error {
 	if len(wanted) == 0 {
 		return nil
@@ -192,7 +191,7 @@ func notCreated(d *lines.Dashboard, status int, text string) error {
 	return &Refused{Status: status, Text: fmt.Sprintf("the dashboard %s cannot be created: %s", d.Slug, text)}
 }
 
-// keepDashboard keeps the settings of a dashboard. taken is the result of takenIDs.
+// keepDashboard keeps the settings of a dashboard, and adds the public ids that it lacks. taken is the result of takenIDs.
 func (r *run) keepDashboard(ctx context.Context, d *lines.Dashboard, found settings, taken string) error {
 	id := found.text("id")
 	r.state.Dashboards[d.Key] = id

@@ -40,7 +40,7 @@ func (e *endpoint) mark() string { return strconv.FormatInt(e.Version, 10) }
 
 // endpoints creates endpoints. A creation sends no message.
 func (r *run) endpoints(ctx context.Context, wanted []lines.Endpoint) error {
-	free := map[string]int{} // by channel, how many URLs the plan admits
+	free := map[string]int{} // by channel: number of further URLs that the limit admits
 	components := map[string][]string{}
 	for i := range wanted {
 		e := &wanted[i]
@@ -107,7 +107,7 @@ func (r *run) endpoints(ctx context.Context, wanted []lines.Endpoint) error {
 func (e *Engine) endpointOf(ctx context.Context, channel, dashboard, hash string) (there *endpoint, err error) {
 	query := url.Values{"dashboardId": {dashboard}, "urlHash": {hash}}
 	err = each(ctx, e.Sender, endpointsPath(channel), "endpoints", query, func(one endpoint) error {
-		if one.Verified { // the creation replaces what a visitor has not confirmed
+		if one.Verified { // the creation replaces an endpoint that a visitor has not verified
 			there = &one
 		}
 		return nil
@@ -115,8 +115,7 @@ func (e *Engine) endpointOf(ctx context.Context, channel, dashboard, hash string
 	return there, err
 }
 
-// hashOf returns the hash by which the platform finds a URL. It returns that of another URL if the platform knows several
-// hosts of the receiver.
+// hashOf returns the hash by which the platform finds a URL.
 func hashOf(address string) string {
 	address, _, _ = strings.Cut(address, "#")
 	if u, err := url.Parse(address); err == nil {
@@ -127,7 +126,7 @@ func hashOf(address string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// foreseeEndpoint declines an endpoint over the limit of the plan.
+// foreseeEndpoint declines an endpoint over the limit of unique URLs.
 func (r *run) foreseeEndpoint(ctx context.Context, channel string, free map[string]int, out *Outcome) error {
 	if _, known := free[channel]; !known {
 		var page struct {

@@ -13,16 +13,16 @@ import (
 
 const eventsPath = "/app/events/import"
 
-// events imports events with their timelines and old addresses. A plan cannot ask the platform about an event whose
-// dashboards or components the import will create. It asks about the event without them, since the platform keeps an event
-// that a member has changed or deleted whatever the line has; any other such event will be created.
+// events imports events with their timelines and aliases. A plan cannot name dashboards or components that the import
+// will create, so it sends an event that has one of them without dashboards and components. The outcome of this event
+// is Kept if the platform keeps the event, because a member has changed or deleted it, and otherwise Created.
 func (r *run) events(ctx context.Context, wanted []lines.Event) error {
 	if len(wanted) == 0 {
 		return nil
 	}
 	known := r.firstDashboard()
 	var sent []map[string]any
-	early := map[string]bool{} // keys of events without the records that the import will create
+	early := map[string]bool{} // keys of events that are sent without dashboards and components
 	for i := range wanted {
 		e := &wanted[i]
 		if r.dry && known == "" {
@@ -87,8 +87,8 @@ func (r *run) exists(e *lines.Event) bool {
 	return true
 }
 
-// withoutComponents returns the event without components and dashboards. The platform puts such an event on the dashboard
-// of the request.
+// withoutComponents returns the event without components and dashboards. The platform puts such an event on the
+// dashboard of the request.
 func withoutComponents(e *lines.Event) *lines.Event {
 	bare := *e
 	bare.Components, bare.DashboardIDs = nil, nil
@@ -99,7 +99,7 @@ func withoutComponents(e *lines.Event) *lines.Event {
 	return &bare
 }
 
-// event returns the event in the request. Its dashboards have ids, and components their keys.
+// event returns the event in the request. It names dashboards by their ids, and components by their keys.
 func (r *run) event(e *lines.Event) (map[string]any, error) {
 	sent := *e
 	sent.DashboardIDs = nil

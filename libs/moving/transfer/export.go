@@ -15,8 +15,9 @@ import (
 // show: components, events with their timelines, and subscribers. What no response has becomes a warning: passwords, and the
 // URLs of endpoints, which are secrets. The content of pages is left out.
 //
-// A record that was imported keeps its key. The key of another one has its id, and so has its publicId. So the lines of
-// an import elsewhere are equal, and links by id lead to the same records there.
+// An imported component, event or entry keeps its key. The key of any other record has its id, slug or address. A
+// record without a publicId gets its id as the publicId. So links by id lead to the same records after an import
+// elsewhere.
 func Export(ctx context.Context, s Sender, slug string) (*lines.Set, error) {
 	x := &export{sender: s, set: &lines.Set{}, dashboards: map[string]string{}, components: map[string]string{}}
 	known, err := dashboardsBySlug(ctx, s)
@@ -50,7 +51,7 @@ type export struct {
 	set        *lines.Set
 	dashboards map[string]string   // key by id
 	components map[string]string   // key by id
-	aliases    map[string][]string // old addresses by the id of the event or component
+	aliases    map[string][]string // aliases by the id of the event or component
 }
 
 func (s settings) number(member string) float64 {
@@ -272,7 +273,7 @@ func orNil[T any](list []T) []T {
 	return list
 }
 
-// keysOf returns the keys of the components that the export has. It returns nil for nil, which stands for all.
+// keysOf returns the keys of those components that the export has, and nil if it has none of them.
 func (x *export) keysOf(ids []string) []string {
 	var keys []string
 	for _, id := range ids {
@@ -283,7 +284,7 @@ func (x *export) keysOf(ids []string) []string {
 	return keys
 }
 
-// states of subscribers whose address is suppressed, by the reason.
+// suppressedStates has the states of subscribers whose address is suppressed, by the reason.
 var suppressedStates = map[string]string{"unsubscribed": "unsubscribed", "bounce": "quarantined", "invalid": "quarantined", "complaint": "unsubscribed"}
 
 func (x *export) exportSubscribers(ctx context.Context, all []settings) error {

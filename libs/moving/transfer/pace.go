@@ -13,7 +13,7 @@ const (
 	perMinute    = 300              // requests, so that half of the default plan's rate remains for others
 	tries        = 6                // attempts of a request to which the platform does not respond
 	firstPause   = time.Second      // before the second try; it doubles
-	longestPause = 15 * time.Minute // that a response may ask for
+	longestPause = 15 * time.Minute // longest wait that a response may ask for
 )
 
 // Paced returns a Sender that sends at most 300 requests a minute through s. It waits if the platform asks to wait. It

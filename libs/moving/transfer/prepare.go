@@ -21,12 +21,11 @@ const (
 	maxEndpoints  = 50        // each is a request
 )
 
-// Prepare removes from a set what does not go to the dashboard with the slug, gives the dashboard's line this slug, and
-// lets components begin with their oldest event.
-// Prepare removes old addresses that no dashboard can have, with a warning for each.
-// If the set has no dashboard, Prepare adds one that has the slug as its name. If the set has several, the one with the
-// slug remains. An empty slug stands for all dashboards of the set, each with its own slug. Prepare adds a warning for
-// each dashboard that it removes. The set must have passed the checks of package lines.
+// Prepare removes from a set the records that do not go to the dashboard with the slug, sets this slug in the line of
+// the dashboard, and lets components begin with their oldest event. It removes aliases that no dashboard can have, with
+// a warning for each. If the set has no dashboard, Prepare adds one that has the slug as its name. If the set has
+// several, the one with the slug remains, and Prepare adds a warning for each other one. An empty slug stands for all
+// dashboards of the set, each with its own slug. The set must have passed the checks of package lines.
 func Prepare(set *lines.Set, slug string) error {
 	switch {
 	case slug != "" && !lines.IsSlug(slug):
@@ -79,8 +78,8 @@ func Prepare(set *lines.Set, slug string) error {
 	return nil
 }
 
-// begin sets the time since which a component exists to the start of its oldest event, unless its line has a time. Else
-// no report would count the events before the import.
+// begin sets StartAt of a component to the start of its oldest event, unless its line has a StartAt. Otherwise no
+// report would count the events before the import.
 func begin(set *lines.Set, now time.Time) {
 	oldest := map[string]*time.Time{}
 	for i := range set.Events {
@@ -143,7 +142,7 @@ func choose(set *lines.Set, slug string) error {
 			e.DashboardIDs = []string{chosen.Key}
 		}
 	}
-	// What names no component and no dashboard concerns all dashboards.
+	// A subscriber or endpoint that names no component and no dashboard concerns all dashboards.
 	stay := func(dashboard string, components []string) (left []string, leaves bool) {
 		left = slices.DeleteFunc(slices.Clone(components), func(key string) bool { return !stays[key] })
 		return left, dashboard != "" && dashboard != chosen.Key || len(components) > 0 && len(left) == 0
@@ -186,9 +185,9 @@ func Split(set *lines.Set) []*lines.Set {
 	return pieces
 }
 
-// subscriberPieces returns the pieces of subscribers. Rows that are unsubscribed come last: the platform suppresses their
-// addresses, unless an address is confirmed on another dashboard by then. An address with several rows on a dashboard stays
-// in one piece, and the platform takes the first row.
+// subscriberPieces returns the pieces of subscribers. Rows that are unsubscribed come last: the platform suppresses
+// their addresses, unless an address is confirmed on another dashboard by then. The rows of an address with several
+// rows on a dashboard stay in their order, because the platform applies the first.
 func subscriberPieces(all []lines.Subscriber) (pieces []*lines.Set) {
 	count := map[[3]string]int{}
 	place := func(s lines.Subscriber) [3]string {

@@ -13,7 +13,7 @@ import (
 // perPage is the number of records of a list that one response has.
 const perPage = "100"
 
-// run plans or writes a piece.
+// run is the state of a plan or a write of one piece.
 type run struct {
 	*Engine
 	state *State
@@ -22,7 +22,7 @@ type run struct {
 	out   []Outcome
 }
 
-// since returns the value of Outcome.Since.
+// since returns the start of the run, for Outcome.Since.
 func (r *run) since() *time.Time { return &r.begun }
 
 func (e *Engine) run(ctx context.Context, s *State, piece *lines.Set, dry bool) ([]Outcome, error) {
@@ -52,7 +52,7 @@ func (e *Engine) run(ctx context.Context, s *State, piece *lines.Set, dry bool) 
 
 func (r *run) add(o Outcome) { r.out = append(r.out, o) }
 
-// each calls visit for each record of a list of the App interface. name is the member of the response.
+// each calls visit for each record of a list of the App interface. name is the member of the response that has the records.
 func each[T any](ctx context.Context, s Sender, path, name string, query url.Values, visit func(T) error) error {
 	asked := url.Values{"limit": {perPage}}
 	for key, values := range query {

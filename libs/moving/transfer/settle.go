@@ -8,9 +8,9 @@ import (
 	"net/url"
 )
 
-// Settle returns the outcomes of records that a run was about to create and that exist: an interrupted run has created
-// them and could not say so. planned are outcomes of Plan with the status Created. Undo needs the result beside the
-// outcomes of Write, which are written: they name the dashboards that the run has created.
+// Settle returns the outcomes of records that a run was about to create and that exist, because an interrupted run has
+// created them without an outcome. planned are outcomes of Plan with the status Created. written are the outcomes of
+// Write, which name the dashboards that the run has created. Undo needs the result and written.
 func (e *Engine) Settle(ctx context.Context, planned []Outcome, written ...Outcome) ([]Outcome, error) {
 	made := map[string]string{} // by key, the ids of the dashboards that the run has created
 	for _, o := range written {
@@ -75,14 +75,14 @@ func (e *Engine) Settle(ctx context.Context, planned []Outcome, written ...Outco
 	found = append(found, placements...)
 	subscribers, err := e.settleSubscribers(ctx, byKind["subscriber"])
 	for _, o := range byKind["alias"] {
-		if o.DashboardID != "" && o.Mark != ofNewComponent { // such an alias goes with its component
-			found = append(found, o) // to delete one that is missing does no harm
+		if o.DashboardID != "" && o.Mark != ofNewComponent { // such an alias is deleted with its component
+			found = append(found, o) // without a read, because Undo may delete an alias that is missing
 		}
 	}
 	return append(found, subscribers...), err
 }
 
-// settlePlacements returns the components that are on the dashboard of the run now.
+// settlePlacements returns the outcomes of the components that are on the dashboard of the run now.
 func (e *Engine) settlePlacements(ctx context.Context, planned []Outcome) (found []Outcome, err error) {
 	r, read := run{Engine: e}, map[string]settings{}
 	for _, o := range planned {
@@ -130,7 +130,7 @@ func (e *Engine) settleSubscribers(ctx context.Context, planned []Outcome) (foun
 	return found, nil
 }
 
-// addressMark returns a digest of an address, so that no file needs the address.
+// addressMark returns a digest of an address, so that no file of outcomes needs the address.
 func addressMark(channel, address string) string {
 	sum := sha256.Sum256([]byte(channel + ":" + address))
 	return hex.EncodeToString(sum[:16])

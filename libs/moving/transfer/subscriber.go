@@ -28,8 +28,8 @@ type subscriber struct {
 }
 
 // subscribers imports subscribers of one channel and dashboard. Nobody gets a message, except with Ask the owners of
-// unconfirmed addresses. A known subscriber changes with Force only, or if the owner has unsubscribed there. Force does not create
-// a subscriber again who was deleted here.
+// unconfirmed addresses. A subscriber that exists changes with Force only, or if its line is unsubscribed. Force does
+// not create a subscriber again who was deleted here.
 func (r *run) subscribers(ctx context.Context, wanted []lines.Subscriber) error {
 	var rows []map[string]any
 	var sent []*lines.Subscriber
@@ -69,13 +69,13 @@ func (r *run) subscribers(ctx context.Context, wanted []lines.Subscriber) error 
 		return nil
 	}
 	channel, dashboard := wanted[0].Channel, r.state.Dashboards[wanted[0].DashboardID]
-	if dashboard == "" { // the import will create the dashboard, which so has no subscriber
+	if dashboard == "" { // the import will create the dashboard, so it has no subscriber yet
 		for _, s := range sent {
 			r.add(Outcome{Kind: "subscriber", Key: s.Key, Status: Created, Dashboard: s.DashboardID, Channel: channel, Find: addressMark(channel, s.Address)})
 		}
 		return nil
 	}
-	if r.dry { // components that the import will create cannot be named
+	if r.dry { // components that the import will create have no ids yet
 		for _, row := range rows {
 			delete(row, "componentIds")
 		}
@@ -94,11 +94,11 @@ func (r *run) subscribers(ctx context.Context, wanted []lines.Subscriber) error 
 		}
 		switch {
 		case outcomes[i].Status == Updated && !r.Force && sent[i].State != "unsubscribed":
-			outcomes[i].Status = Unchanged // whoever is known here keeps the own choice
+			outcomes[i].Status = Unchanged // a subscriber that exists keeps its settings
 		case outcomes[i].Status == Updated && !r.Force:
 			delete(rows[i], "componentIds")
 			delete(rows[i], "locale")
-			fresh, places = append(fresh, rows[i]), append(places, i) // whoever unsubscribed there gets nothing here either
+			fresh, places = append(fresh, rows[i]), append(places, i) // a subscriber who unsubscribed in the source gets no messages here
 		case outcomes[i].Status != Declined:
 			fresh, places = append(fresh, rows[i]), append(places, i)
 		}

@@ -1,8 +1,8 @@
 // Package transfer writes interchange lines (package lines) to a platform, and reads a dashboard of a platform as lines.
 // The command bellbuoy and the web console use it.
 //
-// The engine knows the platform by one method, which sends a request of the App interface. It keeps nothing: the caller
-// keeps the lines, the State and the outcomes between two pieces. So a web page can run an import piece after piece.
+// The engine calls the platform by one method, which sends a request of the App interface. The caller keeps the lines,
+// the State and the outcomes between two pieces. So a web page can run an import piece after piece.
 //
 //	set, err := source.Read(...)               // or lines.Read
 //	err = transfer.Prepare(set, slug)          // the records that go to this dashboard
@@ -18,7 +18,7 @@
 // Decisions: Each record has a permanent key on the platform: the importKey of an event, an externalRef of a component,
 // the slug of a dashboard, the address of a subscriber, the URL of an endpoint. So each piece may be repeated at any
 // time, also after a killed process: a record that exists is not written again. A record that a member has changed
-// since is kept. A refused record is reported, and the others go on.
+// since is kept. A refused record is reported, and the import continues with the others.
 package transfer
 
 import (
@@ -86,7 +86,7 @@ func isConflict(err error) bool { return statusOf(err) == http.StatusConflict }
 // Engine writes lines to a platform.
 type Engine struct {
 	Sender Sender
-	Ask    bool // the owners of unconfirmed addresses are asked for a confirmation; else they are dropped
+	Ask    bool // the owners of unconfirmed addresses are asked for a confirmation; else these subscribers are dropped
 	Force  bool // records that a member has changed become as their lines
 
 	aliasesOf map[string]map[string]alias // aliases by dashboard and path, which a plan has read
@@ -102,8 +102,8 @@ type State struct {
 	Made       map[string]bool   `json:"made"`       // ids of the dashboards that this run has created
 	// Own is true once a component of the lines was on a dashboard of the import.
 	Own bool `json:"own,omitempty"`
-	// Planned has the keys of components that this run was about to create, and whose outcomes it has not recorded. Such a
-	// component may exist without the state by hand of its line.
+	// Planned has the keys of components that this run was about to create, and whose outcomes it has not recorded.
+	// Such a component may exist without the StatusOverride of its line.
 	Planned map[string]bool `json:"planned,omitempty"`
 }
 
@@ -128,14 +128,14 @@ const (
 	Updated   Status = "updated"
 	Unchanged Status = "unchanged"
 	Kept      Status = "kept"    // a member has changed the record; Force would update it
-	Declined  Status = "refused" // by the platform
+	Declined  Status = "refused" // the platform or this package has refused the record
 	Dropped   Status = "dropped" // an unconfirmed subscriber, without Ask
 )
 
 // Outcome is what an import has done with a record, or will do. The caller keeps those that Undoable returns true for:
 // Undo needs them.
 type Outcome struct {
-	// Kind is dashboard, component, event, subscriber or endpoint; alias: an old address, whose key is the path; placement: a
+	// Kind is dashboard, component, event, subscriber or endpoint; alias, whose key is the path; or placement: a
 	// component that existed, which was put on a dashboard of the run.
 	Kind        string `json:"kind"`
 	Key         string `json:"key"`
@@ -145,7 +145,7 @@ type Outcome struct {
 	DashboardID string `json:"dashboardId,omitempty"` // dashboard of a subscriber, endpoint, alias or placement
 	Dashboard   string `json:"dashboard,omitempty"`   // key of this dashboard, which may have no id in a plan
 	Channel     string `json:"channel,omitempty"`     // channel of a subscriber or endpoint
-	Mark        string `json:"mark,omitempty"`        // state of the record after the write; Undo keeps a record with another one
+	Mark        string `json:"mark,omitempty"`        // state of the record after the write; Undo keeps a record that has another state
 	Before      any    `json:"before,omitempty"`      // body of the PATCH that restores an updated record
 	Find        string `json:"find,omitempty"`        // in a plan: by what Settle finds a dashboard, endpoint or subscriber
 	// Since is set for a dashboard or endpoint if no response says that the run has created the record. Then Undo keeps a
@@ -153,8 +153,8 @@ type Outcome struct {
 	Since *time.Time `json:"since,omitempty"`
 }
 
-// Name returns a text that names the record of the outcome within a run. The plan and the write of a record give the same
-// name. An old address and a component may be on several dashboards.
+// Name returns a text that names the record of the outcome within a run. The plan and the write of a record give the
+// same name. The name of an alias or placement has the dashboard, because the path or component may be on several.
 func (o *Outcome) Name() string {
 	if o.Kind == "alias" || o.Kind == "placement" {
 		return o.Kind + " " + o.Key + " " + cmp.Or(o.Dashboard, o.DashboardID)
@@ -162,7 +162,7 @@ func (o *Outcome) Name() string {
 	return o.Kind + " " + o.Key
 }
 
-// Undoable reports whether Undo needs the outcome. Events are not among them: the platform knows those of a run.
+// Undoable reports whether Undo needs the outcome. Undo needs no outcomes of events, because UndoEvents finds the events of a run.
 func (o *Outcome) Undoable() bool {
 	return o.Kind != "event" && (o.Status == Created || o.Status == Updated && o.Before != nil)
 }

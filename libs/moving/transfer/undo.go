@@ -84,20 +84,20 @@ func (e *Engine) Undo(ctx context.Context, outcomes []Outcome, report func(Undon
 	return nil
 }
 
-// kept is the error of a record that a member has changed.
+// kept is the error for a record that Undo keeps, with the reason.
 type kept struct{ text string }
 
 func (k kept) Error() string { return k.text }
 
-// errRestored is the error of a record that has the values from before the import already.
+// errRestored is the error for a record that is as it was before the import already.
 var errRestored = errors.New("is as it was before the import")
 
 var errChanged = kept{"was changed after the import"}
 
 func isMissing(err error) bool { return statusOf(err) == http.StatusNotFound }
 
-// undoAliases deletes old addresses of one dashboard, unless a member has changed where they lead. The platform returns how
-// many there were, and not which ones.
+// undoAliases deletes aliases of one dashboard, unless a member has changed their targets. The platform returns how
+// many aliases it has deleted, and not which ones: undoAliases reports Before for the last ones.
 func (e *Engine) undoAliases(ctx context.Context, outcomes []Outcome, report func(Undone)) error {
 	var there map[string]alias
 	if slices.ContainsFunc(outcomes, func(o Outcome) bool { return o.Mark != "" }) {
@@ -196,8 +196,8 @@ func (e *Engine) undoComponent(ctx context.Context, o *Outcome) error {
 	return err // another reason, such as an open event
 }
 
-// undoPlacement takes a component that existed before the import off a dashboard of the run, unless a member has put it into
-// another group there.
+// undoPlacement removes a component that existed before the import from a dashboard of the run, unless a member has put
+// it into another group there.
 func (e *Engine) undoPlacement(ctx context.Context, o *Outcome) error {
 	r := run{Engine: e}
 	there, err := r.dashboard(ctx, o.DashboardID)
@@ -237,8 +237,9 @@ func (e *Engine) versioned(ctx context.Context, o *Outcome, request Request) err
 	return e.Sender.Send(ctx, request, nil)
 }
 
-// undoDashboard deletes a dashboard that has the settings of the import and no records, or restores its settings. The platform
-// deletes a dashboard with its subscribers and endpoints, so undoDashboard reads right before whether there are any.
+// undoDashboard deletes a dashboard that has the settings of the import and no records, or restores its settings. The
+// platform deletes a dashboard with its subscribers and endpoints, so undoDashboard checks right before the deletion
+// that there are none.
 func (e *Engine) undoDashboard(ctx context.Context, o *Outcome) error {
 	r := run{Engine: e}
 	there, err := r.dashboard(ctx, o.ID)
@@ -292,7 +293,7 @@ func (e *Engine) undoDashboard(ctx context.Context, o *Outcome) error {
 	return e.Sender.Send(ctx, Request{Method: http.MethodDelete, Path: dashboardsPath + "/" + o.ID}, nil)
 }
 
-// listOfDashboard is a list of the App interface that takes dashboardId.
+// listOfDashboard is a list of the App interface that the parameter dashboardId restricts.
 type listOfDashboard struct{ path, member, text string }
 
 // listsOfDashboard returns the lists of all records that a dashboard can have, except components.
