@@ -28,7 +28,7 @@ const (
 
 	gap        = time.Second      // Statuspage admits one request a second
 	usualPause = time.Minute      // after 420 or 429 without Retry-After
-	maxPause   = 10 * time.Minute // longest pause that a response may ask for
+	maxPause   = 10 * time.Minute // longest pause, even if Retry-After is longer
 	maxRepeats = 10               // tries of one request that gets 420 or 429
 	maxPages   = 10_000           // pages of one list
 	perPage    = 100

@@ -69,7 +69,7 @@ func (s *Set) Check() {
 // kind, as on the platform.
 func nameOf(kind, key string) string {
 	if kind == "event" {
-		return "event " + key // no other key has a space there
+		return "event " + key // keys of other kinds have no space before the first colon
 	}
 	return key
 }

@@ -51,8 +51,8 @@ type Dashboard struct {
 	SearchIndexing *bool             `json:"searchIndexing,omitzero"`
 	Access         *Access           `json:"access,omitzero"`
 	PublicID       string            `json:"publicId,omitzero"`
-	GroupPublicIDs map[string]string `json:"groupPublicIds,omitzero"` // by the name of the group
-	Aliases        map[string]string `json:"aliases,omitzero"`        // file of the dashboard by the former path
+	GroupPublicIDs map[string]string `json:"groupPublicIds,omitzero"` // public id by the name of the group
+	Aliases        map[string]string `json:"aliases,omitzero"`        // by former path: the file of the dashboard to which it leads
 }
 
 // Branding is the look of a dashboard.
@@ -158,7 +158,7 @@ type Entry struct {
 	PublicID string            `json:"publicId,omitzero"`
 }
 
-// PostMortem is the text about an event after its end. The other texts are HTML, too.
+// PostMortem is the text about an event after its end. All its texts are HTML, except those of ActionItems.
 type PostMortem struct {
 	HTML           string       `json:"html"`
 	RootCause      string       `json:"rootCause,omitzero"`

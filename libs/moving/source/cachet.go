@@ -22,7 +22,7 @@ var (
 		"1": "operational", "2": "degraded_performance", "3": "partial_outage", "4": "major_outage", "5": "operational", "6": "under_maintenance",
 	}
 	cachetStatus = map[string]string{"0": "update", "1": "investigating", "2": "identified", "3": "monitoring", "4": "resolved"}
-	// impactSeverity is the severity of an incident whose worst impact is known, worst first.
+	// impactSeverity has the severity of an incident by its worst impact, the worst first.
 	impactSeverity = []struct{ impact, severity string }{
 		{"major_outage", "major_outage"}, {"partial_outage", "minor_outage"}, {"degraded_performance", "minor_performance"},
 	}
@@ -261,7 +261,7 @@ func (c *cachet) write() {
 	}
 	for i := range c.set.Components {
 		if open[c.set.Components[i].Key] {
-			c.set.Components[i].StatusOverride = nil // the event says the same
+			c.set.Components[i].StatusOverride = nil // the open event determines the status
 		}
 	}
 }
@@ -325,7 +325,7 @@ func (c *cachet) subscriber(s row) {
 	}
 	out := lines.Subscriber{Key: key, Channel: "email", Address: s["email"], State: "unconfirmed"}
 	verified := cmp.Or(s["email_verified_at"], s["verified_at"])
-	if verified != "" && verified != s["created_at"] { // both are equal if a person of the page added the subscriber
+	if verified != "" && verified != s["created_at"] { // both are equal if an administrator of the page added the subscriber
 		if out.ConfirmedAt = c.when(key, "verified_at", verified); out.ConfirmedAt != nil {
 			out.State = "confirmed"
 		}

@@ -193,7 +193,7 @@ func (c *cstate) issue(key, file, content string) error {
 	return nil
 }
 
-// asMaintenance makes a maintenance of a notice that has an end.
+// asMaintenance turns the event of a notice that has an end into a maintenance.
 func (c *cstate) asMaintenance(e *lines.Event, resolved bool) {
 	e.Type, e.ScheduledStartAt, e.ScheduledEndAt = "maintenance", e.StartAt, e.EndAt
 	switch {

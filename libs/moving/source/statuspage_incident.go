@@ -63,7 +63,7 @@ func (s *statuspage) writeIncident(i statuspageIncident) {
 // without a severity: its impacts become operational.
 func (s *statuspage) updates(e *lines.Event, i statuspageIncident, none bool) {
 	updates := slices.Clone(i.Updates)
-	slices.Reverse(updates) // the interface has the newest first; equal times keep the order of the source
+	slices.Reverse(updates) // the interface returns the newest first; the sort leaves updates of equal times oldest first
 	slices.SortStableFunc(updates, func(one, other statuspageUpdate) int {
 		first, _ := s.at(one.DisplayAt, one.CreatedAt)
 		second, _ := s.at(other.DisplayAt, other.CreatedAt)

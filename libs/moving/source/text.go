@@ -52,7 +52,7 @@ func markup(text string) string {
 	return richtext.HTML(richtext.Rich, text)
 }
 
-// split cuts HTML of the allow-list into parts that an entry may have, each at the end of a paragraph or another block.
+// split cuts HTML of the allow-list into parts that fit into an entry, each at the end of a paragraph or another block.
 // A single block that is too long becomes plain text.
 func split(safe string) []string {
 	var parts []string

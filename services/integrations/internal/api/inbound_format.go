@@ -53,7 +53,7 @@ type formatParameters struct {
 	Timestamp *string `header:"X-Grafana-Alerting-Timestamp" description:"With it, Grafana signs the timestamp, a colon and the body. At most 300 s from the present time."`
 }
 
-// heartbeatBody is a body of the format generic that only says that the tool works.
+// heartbeatBody is a body of the format generic that only reports that the tool works.
 type heartbeatBody struct {
 	Action optional.Value[string] `json:"action" required:"true" enum:"heartbeat"`
 }

@@ -18,7 +18,7 @@ import (
 // Endpoint is one receiver on one dashboard. Times are UTC with milliseconds.
 type Endpoint struct {
 	ID             string        `json:"id" audit:"id"`             // uuid v7
-	LegacyID       int64         `json:"legacyId" audit:"legacyId"` // the channels of the legacy interface select endpoints by it
+	LegacyID       int64         `json:"legacyId" audit:"legacyId"` // the channels of the legacy interface select endpoints by this id
 	OrganizationID string        `json:"organizationId"`
 	Version        int64         `json:"version" audit:"version,quiet"` // increases with each change that the owner sees, but not with results of deliveries
 	Channel        topic.Channel `json:"channel" audit:"channel"`

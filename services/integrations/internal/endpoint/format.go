@@ -33,7 +33,8 @@ func checkInterval(milliseconds *int) error {
 }
 
 // intervals returns, by the hash of the URL, the largest MinInterval of the organization's verified endpoints with the
-// URL. It omits URLs without an interval. It returns nil for other channels than webhook, which have no intervals.
+// URL. It omits URLs without an interval. It returns nil unless the channel is webhook, because only webhooks have
+// intervals.
 func (s *Endpoints) intervals(ctx context.Context, organization string, channel topic.Channel) (map[string]int, error) {
 	if channel != topic.Webhook {
 		return nil, nil

@@ -152,8 +152,8 @@ func (s *Endpoints) apply(ctx context.Context, counters []*outcome.Counters, bat
 	return messages, suppressions, nil
 }
 
-// neededFor returns the endpoints that are needed to count the outcomes: those with failures. So for a large event
-// without failures no endpoint is read.
+// neededFor returns the endpoints that are needed to count the outcomes: those with failures in their counters or
+// outcomes. So for a large event without failures no endpoint is read.
 func (s *Endpoints) neededFor(ctx context.Context, counters []*outcome.Counters, batches map[string][]topic.Outcome) (map[string]Endpoint, error) {
 	var ids []string
 	for _, c := range counters {

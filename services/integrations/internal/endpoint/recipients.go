@@ -99,8 +99,8 @@ func (s *Endpoints) Version(ctx context.Context, organization string, query topi
 	return version, err
 }
 
-// management returns the destination of mail about the endpoint. It is active in every state of the endpoint. It
-// has no URLHash, because problems of the receiver at the URL must not affect the mail.
+// management returns the destination of mail about the endpoint. The destination is active in every state of the
+// endpoint. It has no URLHash, because problems of the receiver at the URL must not affect the mail.
 func (e Endpoint) management(dashboard topic.DashboardRecord) topic.Destination {
 	return topic.Destination{
 		ID: e.ID, Channel: topic.Email, State: topic.RecipientActive, Components: []string{},

@@ -38,9 +38,9 @@ var (
 // An endpoint and Slots are two documents, and no write changes both. So before a write gives a URL to a verified
 // endpoint or takes the URL away, a Claim is stored in Slots. After the write the Claim is removed. Used counts a URL
 // as long as a verified endpoint has it or a claim names it:
-//   - claim adds a Claim. If the URL is not counted yet, it adds 1 to Used, or fails at the limit.
-//   - release removes the Claim. If then no verified endpoint has the URL and no claim names it, it subtracts 1 from
-//     Used.
+//   - claim adds a Claim. If the URL is not counted yet, claim adds 1 to Used, or fails at the limit.
+//   - release removes the Claim. If then no verified endpoint has the URL and no claim names it, release
+//     subtracts 1 from Used.
 //
 // Both read the endpoints with the URL after they have read Slots, and both fail and start again if Slots was changed
 // before their write. So no endpoint can get or lose the URL meanwhile, because such a write would have added a claim

@@ -22,8 +22,8 @@ func (s *Endpoints) Sweep(ctx context.Context) error {
 	)
 }
 
-// expireRequest deletes an endpoint whose request has expired. If the endpoint is locked, it only removes the request.
-// If it deleted a locked endpoint, a visitor could request the URL again.
+// expireRequest deletes an endpoint whose request has expired. If the endpoint is locked, expireRequest only removes
+// the request, so that no visitor can request the URL again.
 func (s *Endpoints) expireRequest(ctx context.Context, e Endpoint) error {
 	expired := func(e *Endpoint) bool { return e.Request != nil && !e.Request.ExpiresAt.After(s.Now()) }
 	if !e.Locked {

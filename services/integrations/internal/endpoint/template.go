@@ -20,7 +20,7 @@ import (
 )
 
 const (
-	maxHidden     = 10   // headers, and secrets, of a template
+	maxHidden     = 10   // maximum number of headers, and of secrets, of a template
 	maxHiddenName = 64   // characters
 	maxHiddenText = 1024 // characters of a value
 	// minSecret is the length of the shortest secret. The delivery log cannot hide shorter texts in responses.

@@ -70,8 +70,8 @@ func (s *Endpoints) views(ctx context.Context, organization string, endpoints ..
 	return views, nil
 }
 
-// named returns the endpoints with the current names of their dashboards. If the events service does not respond, they
-// have the names of the last write.
+// named returns the endpoints with the current names of their dashboards. If the events service does not respond, the
+// endpoints keep their stored names.
 func (s *Endpoints) named(ctx context.Context, organization string, endpoints []Endpoint) ([]Endpoint, error) {
 	names, err := s.Services.DashboardsByID(ctx, organization, find.Values(endpoints, func(e Endpoint) string { return e.DashboardID }))
 	if err != nil && !fault.Is(err, fault.Unavailable) {

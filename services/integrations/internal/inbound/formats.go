@@ -37,7 +37,7 @@ func (t *Text) UnmarshalJSON(text []byte) error {
 // JSONSchemaBytes returns the schema for the generated document.
 func (Text) JSONSchemaBytes() ([]byte, error) { return []byte(`{"type": ["string", "number"]}`), nil }
 
-// Kuma is the webhook of Uptime Kuma. A test of the notification has neither a heartbeat nor a monitor.
+// Kuma is the body of the webhook of Uptime Kuma. A test of the notification has neither a heartbeat nor a monitor.
 type Kuma struct {
 	Heartbeat *KumaHeartbeat `json:"heartbeat"`
 	Monitor   *KumaMonitor   `json:"monitor"`

@@ -42,7 +42,7 @@ type Key struct {
 	OpenAfter    Wait `json:"openAfter" audit:"openAfter"`
 	ResolveAfter Wait `json:"resolveAfter" audit:"resolveAfter"`
 	MinSources   int  `json:"minSources" audit:"minSources"`
-	// ManagementEmail gets a mail if no request arrives for ExpectEvery. 0: none is expected.
+	// ManagementEmail gets a mail if no request arrives for ExpectEvery. ExpectEvery 0: no request is expected.
 	ExpectEvery     Wait   `json:"expectEvery" audit:"expectEvery"`
 	ManagementEmail string `json:"managementEmail" audit:"managementEmail,null"`
 	// HeardAt is when a request last arrived, or when ExpectEvery was set. HeardDown is Watch.Down at that time.

@@ -17,7 +17,7 @@ import (
 
 const (
 	maxProblems = 10_000 // number of problems that a key may have
-	// countShare: after a count, a process allows 1/countShare of the remaining problems before it counts again.
+	// countShare limits the use of a count: a process counts again after 1/countShare of the remaining problems.
 	countShare = 8
 	// countLife is how long a count is used.
 	countLife = 10 * time.Second

@@ -43,7 +43,7 @@ func (k Key) SilentAt() any {
 	return nil
 }
 
-// watch notes that the service runs, and returns how long it has not run until now.
+// watch stores that the service runs, and returns Watch.Down: how long it has not run until now.
 func (s *Inbound) watch(ctx context.Context) (time.Duration, error) {
 	watch, err := s.Store.Watches.Upsert(ctx, watchID, func(w *Watch, exists bool) ([]topic.Message, error) {
 		now := s.Now()
