@@ -187,7 +187,7 @@ func Split(set *lines.Set) []*lines.Set {
 
 // subscriberPieces returns the pieces of subscribers. Rows that are unsubscribed come last: the platform suppresses
 // their addresses, unless an address is confirmed on another dashboard by then. The rows of an address with several
-// rows on a dashboard stay in their order, because the platform applies the first.
+// rows on a dashboard stay in their order, because the platform applies the first in a request.
 func subscriberPieces(all []lines.Subscriber) (pieces []*lines.Set) {
 	count := map[[3]string]int{}
 	place := func(s lines.Subscriber) [3]string {

@@ -68,8 +68,8 @@ func (e *Endpoint) SentKinds() []topic.Kind {
 	return e.EventKinds
 }
 
-// Explain returns the endpoints with the URL of the query, and for each endpoint and change whether Concerned would
-// return the endpoint now.
+// Explain returns at most topic.MaxExplainedRecipients endpoints with the URL of the query. For each endpoint and
+// change, it returns whether Concerned would return the endpoint now.
 func (s *Endpoints) Explain(ctx context.Context, organization string, query topic.ExplainQuery) (topic.Explanation, error) {
 	out := topic.Explanation{Recipients: []topic.ExplainedRecipient{}}
 	if query.Channel.RecipientService() != topic.Integrations {

@@ -23,7 +23,7 @@ const (
 	maxHidden     = 10   // maximum number of headers, and of secrets, of a template
 	maxHiddenName = 64   // characters
 	maxHiddenText = 1024 // characters of a value
-	// minSecret is the length of the shortest secret. The delivery log cannot hide shorter texts in responses.
+	// minSecret is the length of the shortest secret. The delivery log does not hide shorter texts in responses.
 	minSecret = 4
 )
 
