@@ -11,8 +11,8 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/document/internal/engine"
 )
 
-// backlog measures the age of the outbox: the time since the oldest message was written that the relay of this
-// process has claimed and not published. It needs no query. While the broker is down, each relay claims only some of
+// backlog measures the age of the outbox: the age of the oldest message that the relay of this process has claimed and
+// not published. It needs no query. While the broker is down, each relay claims only some of
 // the messages. Their age grows until all of them are published.
 type backlog struct {
 	since   atomic.Int64 // time of the oldest waiting message, in Unix milliseconds; 0: no message waits

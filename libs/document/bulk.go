@@ -26,13 +26,13 @@ func (c *Collection[T]) UpsertMany(ctx context.Context, items []T) error {
 	})
 }
 
-// UpdateMany is Update for many records. It reads and writes 500 records at a time. It calls change once with all
-// records that exist. change alters the records, and returns their messages by the keys of the records. UpdateMany
-// stores the records that change altered and the records with messages. Each write is guarded by the version of its
-// record and atomic with its messages, but the writes are not atomic together. If another writer has replaced or
-// deleted one of the records meanwhile, UpdateMany starts over. The first try may have stored some of the records.
-// change then gets these again in their new state, so change must recognize its own effect. A collection with Derive
-// has no UpdateMany.
+// UpdateMany is Update for many records. It reads and writes 500 records at a time. In each try it calls change once,
+// with all records that exist. change alters the records, and returns their messages by the keys of the records.
+// UpdateMany stores the records that change altered and the records with messages. Each write is guarded by the
+// version of its record and atomic with its messages, but the writes are not atomic together. If another writer has
+// replaced or deleted one of the records meanwhile, UpdateMany starts over. The failed try may have stored some of the
+// records. change then gets these records again in their new state, so change must recognize its own effect. For a
+// collection with Derive, UpdateMany returns an error.
 func (c *Collection[T]) UpdateMany(ctx context.Context, keys []string, change func(items []*T) (map[string][]topic.Message, error)) error {
 	defer c.span(&ctx, "update many")()
 	if c.shape.Derives {
@@ -95,15 +95,15 @@ func (c *Collection[T]) altered(ctx context.Context, keys []string, change func(
 	return altered, nil
 }
 
-// WriteMany is for many records what Insert, Update and Delete are for one. It loads the records of keys, at most 500, and
-// calls decide with those that exist, by key. decide returns the writes: it inserts a record under a key that is not
-// stored, and replaces or deletes a stored one. Each write is guarded by the version of its record and atomic with its
-// messages, but the writes are not atomic together. One DeriveMany serves all of them.
+// WriteMany inserts, replaces and deletes many records. It loads the records of keys, at most 500, and calls decide
+// with the stored records by key. decide returns the writes, at most 500. A write whose key is not in stored inserts a
+// record. Other writes replace the stored record, or delete it if Item is nil. Each write is guarded by the version of
+// its record and atomic with its messages, but the writes are not atomic together. One DeriveMany serves all of them.
 //
 // WriteMany returns fault.Conflict if another writer was faster, or if a value of a unique index exists already. If the
-// error is find.ErrPartlyWritten too, WriteMany has made the first write, and perhaps others. Else it has made none. So the
-// message of all writes belongs to the first one. The caller must look again which of the writes are made. The key of an
-// inserted record must be new.
+// Conflict is find.ErrPartlyWritten too, WriteMany has made the first write, and perhaps others. Otherwise it has made
+// none. So a message about all writes belongs to the first write. After find.ErrPartlyWritten the caller must read
+// which of the writes are made. The key of an inserted record must never have been stored before.
 func (c *Collection[T]) WriteMany(ctx context.Context, keys []string, decide func(stored map[string]*T) ([]find.Write[T], error)) error {
 	defer c.span(&ctx, "write many")()
 	if !c.shape.Derives || c.schema.DeriveMany == nil {

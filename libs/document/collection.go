@@ -145,7 +145,7 @@ func (c *Collection[T]) write(ctx context.Context, key string, remove bool, chan
 	}
 }
 
-// appeared reports whether another writer has created the record of key since it was loaded. A conflict that names a
+// appeared reports whether another writer has created the record of key since write found no record. A conflict that names a
 // unique index does not exclude this: if the key and a unique value both exist, the engine names only one of them.
 func (c *Collection[T]) appeared(ctx context.Context, key string, conflict error) bool {
 	if ViolatedIndex(conflict) == "" {
@@ -155,8 +155,9 @@ func (c *Collection[T]) appeared(ctx context.Context, key string, conflict error
 	return err == nil && there != nil
 }
 
-// Delete removes the record of key together with the messages that decide returns. If decide returns an error, Delete
-// returns it and removes nothing. decide may be nil.
+// Delete deletes the record of key and stores the messages that decide returns. If decide returns an error, Delete
+// deletes nothing and returns the error, or nil for fault.ErrUnchanged. If there is no such record, Delete returns
+// fault.NotFound. decide may be nil. It may run several times, like the change of Update.
 func (c *Collection[T]) Delete(ctx context.Context, key string, decide func(*T) ([]topic.Message, error)) error {
 	defer c.span(&ctx, "delete")()
 	_, err := c.write(ctx, key, true, c.existing(func(item *T) ([]topic.Message, error) {
@@ -168,7 +169,7 @@ func (c *Collection[T]) Delete(ctx context.Context, key string, decide func(*T) 
 	return err
 }
 
-// existing returns change for write. It returns fault.NotFound if there is no record.
+// existing returns a function for write that calls change, or returns fault.NotFound if there is no record.
 func (c *Collection[T]) existing(change func(*T) ([]topic.Message, error)) func(*T, bool) ([]topic.Message, error) {
 	return func(item *T, exists bool) ([]topic.Message, error) {
 		if !exists {
@@ -223,7 +224,7 @@ func (c *Collection[T]) store(ctx context.Context, key string, item *T, exists b
 	return c.opaque(err, "write")
 }
 
-// record encodes item and computes its declared fields. It returns an error unless the key of item is key.
+// record encodes item and computes its declared fields. It returns an error if key is empty or is not the key of item.
 func (c *Collection[T]) record(item *T, key string) (*engine.Record, error) {
 	if got := c.schema.Key(item); got != key || key == "" {
 		return nil, fmt.Errorf("the key of the record must be %q and not be empty, not %q", key, got)

@@ -61,7 +61,7 @@ func (d *derivations) begin(name string) {
 	d.documents[name].users++
 }
 
-// end undoes begin. A write calls it after it has joined a run, or when it has failed. A run calls it when it has
+// end undoes begin. Each caller of begin calls end when its work has ended or failed. A run calls end when the run has
 // ended.
 func (d *derivations) end(name string) {
 	d.mu.Lock()
@@ -134,7 +134,7 @@ func (r *deriveRun) wait(ctx context.Context) error {
 	}
 }
 
-// maxDerived bounds the number of ids in derivations.derived. The relay removes an id when it publishes the entry. On
+// maxDerived bounds the number of ids in derivations.derived. The relay removes an id when it claims the entry. On
 // MongoDB the relay of another process may publish the entry, and then the id is not removed. When the set is full,
 // it is emptied. The only effect is that Derive runs again for some entries.
 const maxDerived = 10000
@@ -227,7 +227,7 @@ func (c *Collection[T]) commitMany(ctx context.Context, writes []engine.Write) e
 		c.db.notify(c.shape)
 	}
 	if err := c.db.engine.WriteMany(ctx, c.shape, writes); err != nil {
-		end() // the relay derives what was written
+		end() // the relay runs Derive for the writes that were made
 		return err
 	}
 	done := make(chan struct{})
@@ -348,8 +348,8 @@ func sameVersion(a, b *engine.Record) bool {
 }
 
 // gate admits one writer of this process to a document at a time. Without it, concurrent writers would conflict with
-// each other and repeat their work. The version of the record prevents lost updates, so a writer waits for at most
-// gateTime.
+// each other and repeat their work. A writer waits for at most gateTime and then continues without a turn. This loses no
+// update, because the version of the record guards each write.
 type gate struct {
 	mu    sync.Mutex
 	turns map[string]*turn
@@ -362,7 +362,7 @@ type turn struct {
 
 const gateTime = 2 * time.Second
 
-// enter waits for the caller's turn. It returns a function that ends the turn.
+// enter waits for the caller's turn, until ctx or gateTime ends. It returns a function that ends the turn or the wait.
 func (g *gate) enter(ctx context.Context, name string) func() {
 	g.mu.Lock()
 	if g.turns == nil {

@@ -8,9 +8,10 @@
 // increments survived), and an update by id costs a scan, 20 ms at 10,000 documents. SQLite needs 0.24 ms with fsync,
 // and 7 microseconds for a read.
 //
-// A write is durable when the call returns. It is atomic with its messages (one document, no transaction). It fails
-// with a conflict instead of overwriting a change of another writer. A query that no declared index serves is refused
-// on both engines. So is a query that would ask every shard of a sharded MongoDB, unless its index declares why.
+// A write is durable when the call returns, and atomic with its messages (on MongoDB both are in one document). A write
+// that has read a record does not overwrite a change that another writer has made meanwhile. Both engines refuse a query
+// that no declared index serves. Both also refuse a query that would ask every shard of a sharded MongoDB, unless its
+// index declares why, or the query has neither conditions nor an order.
 //
 // One process uses a SQLite file. Any number of processes share a MongoDB database.
 package document
@@ -48,8 +49,9 @@ type Options struct {
 	// Observe is called with the name of each command sent to MongoDB. On SQLite it is called with "read" for each
 	// query and "write" for each write. Tests count operations with it. It must be safe for concurrent use.
 	Observe func(operation string)
-	// SettleAfter is when Relay computes the fields of records that processes of a former version have written meanwhile,
-	// counted from its start. nil: 1 minute, 10 minutes, 1 hour and 12 hours. These processes must end before the last of them.
+	// SettleAfter has the times at which Relay computes the fields of records that processes of a former version have
+	// written since Migrate. The times count from the start of Relay. nil: 1 minute, 10 minutes, 1 hour and 12 hours. The
+	// processes of the former version must end before the last time.
 	SettleAfter []time.Duration
 }
 
@@ -69,7 +71,7 @@ type Database struct {
 	mu      sync.Mutex
 	shapes  []*plan.Shape
 	records []Declaration
-	written map[*plan.Shape]bool // collections that were written since the relay last looked
+	written map[*plan.Shape]bool // collections that notify was called for since the last takeWritten
 	wake    chan struct{}
 }
 
@@ -143,8 +145,8 @@ func (db *Database) Ping(ctx context.Context) error {
 // Close finishes the current writes and closes the connections.
 func (db *Database) Close() error { return db.engine.Close() }
 
-// Next increments a counter and returns its new value: 1, 2, 3 and so on. No two calls in any
-// process return the same value.
+// Next increments a counter and returns its new value: 1, 2, 3 and so on. No two calls for the same counter, in any
+// process, return the same value.
 func (db *Database) Next(ctx context.Context, counter string) (int64, error) {
 	return db.NextN(ctx, counter, 1)
 }
@@ -168,11 +170,11 @@ func (db *Database) Last(ctx context.Context, counter string) (int64, error) {
 }
 
 // Migrate changes the database so that it matches the declarations. It creates missing collections, columns and
-// indexes, rebuilds changed indexes and drops undeclared ones (on MongoDB a day later, when no process of the former version
-// uses them). It computes new fields and fields with a new Revision
-// for the stored records. While the engine does not respond, Migrate logs a line and retries until ctx ends. It does
-// not retry when a local path cannot hold the database. It returns an error for a database of a newer program (see
-// Format). On MongoDB several processes may migrate at once.
+// indexes, rebuilds changed indexes and drops undeclared indexes. On MongoDB the first Migrate that runs a day or more
+// after the first Migrate without an index drops this index: no process of the former version uses it then. Migrate
+// computes new fields and fields with a new Revision for the stored records. While the engine does not respond, Migrate
+// logs a line and retries until ctx ends. It does not retry when a local path cannot hold the database. It returns an
+// error for a database of a newer program (see Format). On MongoDB several processes may migrate at once.
 func (db *Database) Migrate(ctx context.Context) error {
 	shapes := db.declared()
 	pause := 100 * time.Millisecond

@@ -52,8 +52,9 @@ func (c *Collection[T]) Find(ctx context.Context, q find.Query) (find.Page[T], e
 	return page, c.opaque(err, "find")
 }
 
-// Each calls visit for every record that matches q, in order. It reads page by page. Other writers may add and delete
-// records meanwhile: Each still visits a record that exists all the time exactly once. An error of visit ends Each.
+// Each calls visit for every record that matches q, in order. It reads page by page. Other writers may write records
+// meanwhile. Each still visits a record that does not change meanwhile exactly once. If visit returns an error, Each
+// returns the error.
 func (c *Collection[T]) Each(ctx context.Context, q find.Query, visit func(T) error) error {
 	limit := q.Limit
 	for visited := 0; ; {

@@ -5,7 +5,7 @@ import "github.com/bellbuoy/bellbuoy/libs/document/internal/engine"
 // Format is the number of the form in which this program stores data: the records of all services, the tables and
 // indexes of their databases, and the files of a data folder. Each database and each data folder stores the number of
 // the newest program that has used it: as user_version of SQLite, in the document formatKey of MongoDB, in the file
-// format of the folder. If none is stored, the number is 0. A program does not start with data that have a higher
+// named "format" of the folder. If none is stored, the number is 0. A program does not start with data that have a higher
 // number than its own.
 //
 // Raise it in the commit after which the program may store data that the program before that commit cannot read, or

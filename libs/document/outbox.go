@@ -26,7 +26,8 @@ func recordOf(e *engine.Entry) stream.Record {
 	return stream.Record{Topic: e.Topic, Key: e.Key, Value: e.Value, Headers: headers, Partition: e.Partition}
 }
 
-// entries makes the outbox entries of messages, with the trace context of ctx.
+// entries returns the outbox entries of messages, with the trace context of ctx. Without messages, it returns an entry
+// without a topic if the collection has a Derive.
 func (db *Database) entries(ctx context.Context, s *plan.Shape, messages []topic.Message) ([]engine.Entry, error) {
 	var out []engine.Entry
 	for _, message := range messages {

@@ -20,8 +20,8 @@ const (
 	relayPoll = 500 * time.Millisecond
 	// relayRetry is the longest pause after a failure.
 	relayRetry = time.Second
-	// A document that fails alone is not claimed again for at least firstHold. This is longer than relayRetry, so the
-	// next attempt is for other documents.
+	// A document whose messages fail alone, or whose Derive fails, is not claimed again for firstHold, and after further
+	// failures for up to longestHold. firstHold is longer than relayRetry, so the next attempt is for other documents.
 	firstHold, longestHold = 2 * relayRetry, 30 * relayRetry
 	// repeatTime is the age at which a repetition is due. It is longer than deriveTime, so a run of Derive that was
 	// in progress when the repetition was stored has ended.
@@ -36,8 +36,9 @@ const (
 // Relay publishes the messages of the outboxes and clears them until ctx ends. It publishes each message at least
 // once, and the messages of one document in the order of their writes. If the Derive of a write failed or its process
 // was killed, Relay repeats Derive before it publishes the messages of the write. A write of this process wakes
-// Relay. Several processes may relay one MongoDB database. Relay finds messages of the others within relayPoll; in
-// collections with a Derive, after these processes have not published them for a second. A Database calls Relay once.
+// Relay. Several processes may relay one MongoDB database. Relay finds messages of other processes within relayPoll. In
+// collections with a Derive, it publishes them only if the other process has not published them within a second. Call
+// Relay once per Database.
 //
 // publish returns nil when the broker has stored all records. Relay repeats a failed publication.
 // If the messages of only one document fail, those of the others are published.
@@ -83,8 +84,8 @@ func (db *Database) Relay(ctx context.Context, publish func(context.Context, []s
 	return nil
 }
 
-// settle computes the fields of records that processes of a former version write while they are replaced. It does nothing
-// if the engine is not shared. If the last search fails, settle begins again with the time of the first one.
+// settle computes, at each time of settleAfter, the fields of records that processes of a former version have written. It
+// does nothing if the engine is not shared. If the computation at the last time fails, settle begins again with the first.
 func (r *relay) settle(ctx context.Context) {
 	cause := failurelog.Cause{Message: "computing the fields of records of a former version failed", Of: r.db.name}
 	begin := time.Now()
@@ -144,14 +145,14 @@ type heldBack struct {
 	cleared int       // relay.cleared when the document was held back
 }
 
-// round claims, derives, publishes and clears once. It returns true if messages are left.
+// round claims, derives, publishes and clears once. It returns true if claimable messages may be left.
 func (r *relay) round(ctx context.Context, shapes []*plan.Shape) (more bool, err error) {
 	claims, err := r.db.engine.Claim(ctx, shapes, r.limit, r.skips)
 	if err != nil || len(claims) == 0 {
 		return false, err
 	}
 	r.db.backlog.claimed(claims, r.held)
-	// If ctx ends after the claim, the rest of the round still runs, so that the result of a publication is stored.
+	// If ctx ends after the claim, clear and Release still run, so that the result of a publication is stored.
 	lasting := context.WithoutCancel(ctx)
 	if r.shared != nil {
 		renewing, stop := context.WithCancel(lasting)
@@ -208,8 +209,9 @@ func (r *relay) clear(ctx context.Context, published []engine.Claim) (bool, erro
 	return left, err
 }
 
-// deriveAll runs Derive for the claims whose Derive has not succeeded in this process. It returns the claims whose
-// messages can be published as ready. It holds back the claims for which Derive fails.
+// deriveAll runs Derive for the claims whose Derive has not succeeded in this process, and for abandoned claims. In ready it
+// returns the claims whose messages can be published. It holds back the claims for which Derive fails, and returns them in
+// failed.
 func (r *relay) deriveAll(ctx context.Context, claims []engine.Claim) (ready, failed []engine.Claim) {
 	for _, c := range claims {
 		if !c.Shape.Derives {

@@ -20,21 +20,24 @@ type Schema[T any] struct {
 	Key     func(*T) string
 	Fields  []Field[T]
 	Indexes []Index
-	// Shard says how the records are distributed if the operator shards MongoDB. The planner holds every query against it,
-	// on both engines, so that each query that asks every shard is one on purpose.
+	// Shard declares how the records are distributed if the operator shards MongoDB. On both engines, a query that would
+	// ask every shard is refused, unless its index has a Scatter or the query has neither conditions nor an order.
 	Shard Shard
 	// Derive updates other data that depends on the record, such as rows for lists. It is called with the stored
-	// record, or nil if the record is deleted, after each Insert, Update, Upsert and Delete was committed.
+	// record, or nil if the record is deleted, after an Insert, Update, Upsert or Delete was committed.
 	//
 	// The write returns when Derive has returned, so a caller then reads the new rows. If Derive fails, takes longer
-	// than followTime (5 s), or ctx of the write ends, the write still returns no error, because it is committed. The
-	// relay then repeats Derive, also after a kill of the process, and before it publishes the messages of the write.
-	// The ctx of Derive is not the one of the write: it ends after deriveTime (10 s). Derive must return soon then.
+	// than followTime (5 s), or ctx of the write ends, the write still returns no error, because it is committed. If
+	// Derive does not succeed, or the process is killed, the relay repeats Derive before it publishes the messages of the
+	// write. The ctx of Derive does not end with the ctx of the write. It ends after deriveTime (10 s), and Derive must
+	// return soon then.
 	//
 	// One call serves all writes of the record that were committed before it. In one process there is one call at
-	// a time for a record. Derive may run more often than the record is written, so it must be idempotent.
+	// a time for a record, except for calls that WriteMany makes. Derive may run more often than the record is written,
+	// so it must be idempotent.
 	Derive func(ctx context.Context, key string, current *T) error
-	// DeriveMany is Derive for all records of a WriteMany together, by key. A schema with Derive needs it for WriteMany.
+	// DeriveMany is Derive for all records of a WriteMany together. current has the records by key, and nil for a deleted
+	// record. WriteMany needs both Derive and DeriveMany.
 	DeriveMany func(ctx context.Context, current map[string]*T) error
 }
 
@@ -45,13 +48,13 @@ type Shard struct {
 }
 
 // ByKey distributes the records by a hash of their key. Reads and writes by key then ask one shard, and queries ask all. The
-// collection must have no unique index: the key is unique, because records with the same key belong to one shard.
+// collection must have no unique index. Its keys are still unique, because records with the same key belong to one shard.
 func ByKey() Shard { return Shard{byKey: true} }
 
 // By distributes the records by the value of a field, such as the organization, and then by their key. Queries with an
-// equality on the field ask the shards of these values, reads by key ask all. Each unique index must begin with the field.
-// While a collection has unique indexes, MongoDB cannot shard it yet (plan.Shape.Shards says why), but indexes and queries
-// are ready. The field of a record must not change.
+// equality on the field ask only the shards of its values. Reads by key ask all shards. Each unique index must begin
+// with the field. While a collection has unique indexes, MongoDB cannot shard it yet (plan.Shape.Shards says why), but
+// indexes and queries are ready. The field of a record must not change.
 func By(field string) Shard { return Shard{field: field} }
 
 // Whole keeps the collection on one shard, for a reason such as a value that is unique on the installation.
@@ -60,28 +63,29 @@ func Whole(reason string) Shard { return Shard{whole: reason} }
 // Field is a value of a record that queries and indexes can name.
 type Field[T any] struct {
 	Name string
-	// Value returns the value of the field: a string, bool, integer, float or time.Time, a type based on one of them,
-	// or a pointer to one. For a multi-valued field it returns a slice of them. It returns nil or an empty slice if
-	// the record lacks the field. Times are compared in whole milliseconds.
+	// Value returns the value of the field: a string, bool, integer or float, a type based on one of these, a time.Time,
+	// or a pointer to such a value. For a multi-valued field it returns a slice of such values. It returns nil or an empty
+	// slice if the record lacks the field. Times are compared in whole milliseconds.
 	Value func(*T) any
 	// Many declares the field as multi-valued. It may be omitted if Value returns a slice for the zero T; the slice
 	// may be nil.
 	Many bool
 	// Revision is the version of the declaration. Raise it if Value computes another value than before.
 	// Migrate then computes the field of the stored records again. On MongoDB a process of the former version may write
-	// records with the former value meanwhile: Relay computes their fields again after a while.
+	// records with the former value meanwhile. Relay computes the fields of these records again (Options.SettleAfter).
 	Revision int
 }
 
-// Index serves a query that has equality conditions on the first of Fields and sorts by the remaining ones. The key
-// of the record follows the Fields as the last part of the index. At most one of Fields is multi-valued. No two
-// indexes of a collection have the same Fields.
+// Index serves a query that has equality conditions on leading Fields and sorts by the Fields that follow them. The
+// next field after the equality conditions may have a range condition. The key of the record follows the Fields as the
+// last part of the index. At most one of Fields is multi-valued. No two indexes of a collection have the same Fields.
 type Index struct {
-	// Name is new if Fields are: on MongoDB a process of the former version uses the former index until it ends.
+	// Name identifies the index. If Fields change, give the index a new Name: on MongoDB a process of the former version
+	// uses the former index until the process ends.
 	Name   string
 	Fields []string
-	// Unique: no two records have the same values in all Fields. Two records must not share a value of a
-	// multi-valued field, and the values of one record must differ. A record that lacks one of Fields never violates the index.
+	// Unique: no two records have the same values in all Fields. If one of Fields is multi-valued, two records with the
+	// same values in the other Fields must not share a value of it. A record that lacks one of Fields never violates the index.
 	Unique bool
 	// Counted: on SQLite, Count by equality conditions on all Fields but the last takes the same time for any number
 	// of records, because each write updates stored counts. MongoDB cannot update them in the same write, so Count
@@ -95,8 +99,8 @@ type Index struct {
 	// query that names the index in Scan has a condition find.All on this field. It reads the records with all of the words
 	// and sorts them. On SQLite, a word takes a few bytes. Other indexes of multi-valued fields take a row for each value.
 	Words bool
-	// Scatter is the reason why queries of this index may ask every shard. Queries of an index without a Scatter have an
-	// equality on the shard key.
+	// Scatter is the reason why queries of this index may ask every shard. Queries of an index without a Scatter must have
+	// an equality on the field of the shard key, unless Shard is Whole.
 	Scatter string
 }
 
@@ -134,7 +138,7 @@ type Declaration struct {
 	Fields []DeclaredField
 	// Key returns the key of a record.
 	Key func(record any) string
-	// Shard is the shard key as MongoDB names it, or empty if the collection stays on one shard for the reason Whole.
+	// Shard is the shard key as JSON of MongoDB. It is empty if the collection stays on one shard for the reason Whole.
 	Shard, Whole string
 	// ShardField is the field of the shard key, or empty.
 	ShardField string
@@ -144,7 +148,8 @@ type Declaration struct {
 	Scatter map[string]string
 }
 
-// DeclaredField is a field of a Declaration. Value returns what the field has for a record, which is a pointer to a Record.
+// DeclaredField is a field of a Declaration. Value returns the value of the field, in normal form, for a record, which is a
+// pointer to the type Declaration.Record.
 type DeclaredField struct {
 	Name     string
 	Revision int

@@ -45,9 +45,11 @@ type storage interface {
 	// Claim returns up to limit documents of shapes with waiting messages. No other process may publish these
 	// messages while the claim lasts.
 	Claim(ctx context.Context, shapes []*plan.Shape, limit int, skip func(collection, key string) bool) ([]engine.Claim, error)
-	// Clear deletes the messages of claims from the outboxes. It returns true if other messages are left in them.
+	// Clear deletes the messages of claims from the outboxes. On MongoDB it returns true if the outboxes have other messages.
+	// On SQLite it returns false.
 	Clear(ctx context.Context, claims []engine.Claim) (bool, error)
-	// Waiting counts the waiting messages of shapes. It reads about most of them.
+	// Waiting counts the waiting messages. The parameter most bounds the number of messages (SQLite), or of documents in
+	// each collection (MongoDB), that it reads.
 	Waiting(ctx context.Context, shapes []*plan.Shape, most int) (engine.Waiting, error)
 }
 
@@ -59,7 +61,7 @@ type sharedStorage interface {
 	Release(ctx context.Context, claims []engine.Claim) error
 	// Renew extends the claims until ctx ends.
 	Renew(ctx context.Context, claims []engine.Claim)
-	// Repetitions returns repetitions that are older than before, and reserves them for this process.
+	// Repetitions returns up to limit repetitions whose Since is not later than before, and reserves them for this process.
 	Repetitions(ctx context.Context, before time.Time, limit int) ([]engine.Repetition, error)
 	// DeleteRepetition deletes a repetition unless it was stored again meanwhile.
 	DeleteRepetition(ctx context.Context, d engine.Repetition) error

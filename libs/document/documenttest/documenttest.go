@@ -1,6 +1,7 @@
 // Package documenttest detects a field of a collection whose function has changed while its Revision is the same.
-// Migrate computes a field of the stored records again only if its Revision has changed. If somebody forgets to raise
-// the Revision, a query by the field misses the records that were stored before.
+// Migrate computes the fields of the stored records again only if the declaration of a field has changed, such as its
+// Revision. If the Revision is not raised, a query by the field misses the records that were stored before. The package
+// also compares the shard keys of the collections with a file.
 package documenttest
 
 import (
@@ -23,7 +24,7 @@ import (
 const GoldenFile = "testdata/fields.golden"
 
 // Fields fails if the declared fields and their fingerprints differ from the lines of GoldenFile. With
-// APITEST_UPDATE=1 it writes the file. It does not write the line of a field whose fingerprint has changed while its
+// APITEST_UPDATE=1 it writes the file. It does not write the file if the fingerprint of a field has changed while its
 // Revision has not. declare declares the collections of a store. values are constants that fields may depend on, such
 // as statuses: a fingerprint includes what the fields compute for each of them.
 func Fields(t *testing.T, declare func(*document.Database), values ...any) {

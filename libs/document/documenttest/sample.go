@@ -23,9 +23,9 @@ import (
 // full sample, and the results for variants that differ from it. So members that a field does not depend on have no
 // effect on its fingerprint.
 //
-// In a full sample all booleans are true and all pointers are set. Some fields have no value for such a record, such as one
-// that is deleted, and for none of its variants. So there is a bare sample with variants, too. At the top of its record all
-// booleans are false and all pointers are nil.
+// In a full sample all booleans are true and all pointers are set. Some fields have no value for a full sample and its
+// variants, for example because a member marks the record as deleted. So there is a bare sample with variants, too. At
+// the top of its record all booleans are false and all pointers are nil.
 
 // maxDepth bounds the depth of a sample, because types may contain themselves.
 const maxDepth = 8
@@ -189,7 +189,7 @@ func (s *sample) fill(v reflect.Value, path string, depth int) {
 		}
 		for i := range v.NumField() {
 			name, _, _ := strings.Cut(v.Type().Field(i).Tag.Get("json"), ",")
-			if name != "-" { // such a member is not stored
+			if name != "-" { // a member with the name "-" is not stored
 				s.fill(v.Field(i), path+"."+cmp.Or(name, v.Type().Field(i).Name), depth+1)
 			}
 		}

@@ -15,7 +15,7 @@ import (
 )
 
 // ShardFile is a file with the shard key of each collection of a store, and with the reasons of the indexes whose queries
-// ask every shard. deploy/sharding.md lists them.
+// ask every shard. deploy/sharding.md has the same keys and reasons.
 const ShardFile = "testdata/shards.golden"
 
 // Shards fails if the declared shard keys differ from ShardFile, or if the field of a shard key could change. With
@@ -68,7 +68,8 @@ func shardLines(c document.Declaration) string {
 }
 
 // shardMembers returns the members of a record that change the field of the shard key, and not the key of the record. There
-// should be one, which has the owner of the record. It returns none for a collection that is not sharded by a field yet.
+// should be one member, which has the owner of the record. shardMembers returns none for a collection that has no field as
+// shard key or cannot be sharded yet.
 func shardMembers(c document.Declaration) (members []string) {
 	at := slices.IndexFunc(c.Fields, func(f document.DeclaredField) bool { return f.Name == c.ShardField })
 	if at < 0 || !c.Sharded {
