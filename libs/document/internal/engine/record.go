@@ -14,7 +14,7 @@ const (
 	// BatchSize bounds the records in one operation of an engine. So a bulk write delays other writes for
 	// milliseconds only.
 	BatchSize = 500
-	// RelayBatch is the number of documents whose messages are published together.
+	// RelayBatch is the largest number of documents whose messages are published together.
 	RelayBatch = 200
 	// RelayMessages is the approximate number of messages that are published together.
 	RelayMessages = 1000
@@ -60,10 +60,10 @@ type Claim struct {
 	Entries []Entry
 	Rows    []int64 // on SQLite: the numbers of the table rows that contain Entries
 
-	// The following fields are set by an engine that several processes share.
+	// The following fields are used only with an engine that several processes share.
 	Token     string    // identifies the claim
 	Deleted   bool      // the record is deleted; only its messages are stored
-	Abandoned bool      // another process claimed the document and did not finish, perhaps in the middle of Derive
+	Abandoned bool      // an earlier claim left its token, so Derive may have been interrupted or may have written outdated rows
 	Repeat    bool      // the relay ran Derive, but the process that wrote the record may be running Derive too
 	NotBefore time.Time // for Release: the earliest time of the next claim
 }

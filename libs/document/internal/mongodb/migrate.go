@@ -18,7 +18,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/find"
 )
 
-// outboxIndex is the index of the documents with waiting messages.
+// outboxIndex is the name of the index of the documents with waiting messages.
 const outboxIndex = ".outbox"
 
 // migrationTime bounds a migration, which may build large indexes.
@@ -28,8 +28,9 @@ const migrationTime = time.Hour
 // record only while the record has the version that was read. It stores the new declaration when all fields are
 // written.
 //
-// Processes of the former version serve until the new ones do. So Migrate drops an index that is no longer declared
-// upgradeTime after the first start without it. What the former processes write lacks the stamp, by which Settle finds it.
+// Processes of the former version serve until the new ones do. So Migrate keeps an undeclared index for upgradeTime,
+// unless the index is in the way of a declared one (see dropIndexes). The records that the former processes write do
+// not have the new stamp, so Settle finds them.
 func (e *Engine) Migrate(ctx context.Context, shapes []*plan.Shape) error {
 	db, err := e.connect()
 	if err != nil {
@@ -119,10 +120,10 @@ type unused struct {
 	Since time.Time `bson:"since"`
 }
 
-// dropIndexes drops the indexes that were not declared for upgradeTime, and at once those that are in the way of a declared
-// one: they have its name and other fields, or its fields and another name. If refusing, it drops the indexes that refuse
-// records with the declared fields, and no others. It keeps the index of the shard key, which a sharded collection needs and
-// the operator creates.
+// dropIndexes drops the indexes that have been undeclared for upgradeTime. It drops an index at once if the index has the
+// name of a declared index and another definition, or the fields of a declared index and another name. If refusing is true,
+// it drops at once the undeclared indexes that refuse records with the declared fields, and no others. It keeps the index of
+// the shard key, which a sharded collection needs and the operator creates.
 func (e *Engine) dropIndexes(ctx context.Context, db *mongo.Database, s *plan.Shape, wanted []index, refusing bool) error {
 	c := db.Collection(s.Name)
 	cursor, err := c.Indexes().List(ctx)
@@ -156,8 +157,8 @@ func (e *Engine) dropIndexes(ctx context.Context, db *mongo.Database, s *plan.Sh
 			continue
 		}
 		if ok {
-			// Dropped by its keys and not by its name, because another process may have created the new index of this
-			// name meanwhile.
+			// Drop the index by its keys and not by its name, because another process may have created the new index with
+			// this name meanwhile.
 			err = c.Indexes().DropWithKey(ctx, have.Key)
 		} else {
 			err = c.Indexes().DropOne(ctx, have.Name)
@@ -173,7 +174,7 @@ func (e *Engine) dropIndexes(ctx context.Context, db *mongo.Database, s *plan.Sh
 	return classified(err)
 }
 
-// unused returns the index as it is stored, or as unused from now on.
+// unused returns the stored entry of the index in d.Unused, or a new entry with the current time.
 func (d *declaration) unused(name string) unused {
 	for _, one := range d.Unused {
 		if one.Name == name {
@@ -243,7 +244,7 @@ func (e *Engine) backfill(ctx context.Context, db *mongo.Database, s *plan.Shape
 	if err != nil {
 		return err
 	}
-	// A version before the stamps has stored none, and its documents have none.
+	// A program version without stamps has stored no stamp in the declaration, and its documents have no stamp either.
 	if s.Outdated(stored.Fields) || !slices.Equal(stored.Unique, s.Uniques()) || stored.Stamp != s.Stamp && stored.Stamp != 0 {
 		if err := cmp.Or(e.dropIndexes(ctx, db, s, wanted, true), e.refill(ctx, db.Collection(s.Name), s)); err != nil {
 			return err
@@ -262,9 +263,10 @@ func (e *Engine) backfill(ctx context.Context, db *mongo.Database, s *plan.Shape
 	}
 }
 
-// Settle computes the fields of the records that processes of a former version have written after the migration. It reads
-// the collections whose declaration has changed within upgradeTime, also after an error in one of them. It does nothing for a
-// declaration that is a former one.
+// Settle computes the fields of the records that processes of a former version have written after the migration. It
+// reads the collections whose declaration has changed within the last upgradeTime. After an error in a collection it
+// continues with the next one, and returns the error at the end. It skips a collection if the stored declaration is not
+// that of this process, because a process of another version has then migrated the collection.
 func (e *Engine) Settle(ctx context.Context, shapes []*plan.Shape) error {
 	db, err := e.connect()
 	if err != nil {
@@ -285,7 +287,7 @@ func (e *Engine) Settle(ctx context.Context, shapes []*plan.Shape) error {
 	return errors.Join(failed...)
 }
 
-// refill computes the fields of the records that have not the stamp of the shape.
+// refill computes the fields of the records that do not have the stamp of the shape.
 func (e *Engine) refill(ctx context.Context, c *mongo.Collection, s *plan.Shape) error {
 	cursor, err := c.Find(ctx, bson.D{there("b", true), {Key: path(stampName), Value: bson.D{{Key: "$ne", Value: s.Stamp}}}}, options.Find().SetProjection(bson.D{{Key: "v", Value: 1}, {Key: "b", Value: 1}}))
 	if err != nil {
@@ -327,11 +329,12 @@ func (e *Engine) refill(ctx context.Context, c *mongo.Collection, s *plan.Shape)
 	return flush()
 }
 
-// formatKey is the key of the number among the declarations. The name of a collection cannot start with a dot.
+// formatKey is the key of the document with the format number in the collection declarations. The name of a collection
+// cannot start with a dot.
 const formatKey = ".format"
 
-// markFormat sets the number in the database. It returns an error if the database has a higher one. Another process may
-// set a higher one at the same time: each write is guarded by the number that was read.
+// markFormat stores engine.Format in the database. It returns an error if the database has a higher number. Another process
+// may store a higher number at the same time, so the write is guarded by the number that was read.
 func (e *Engine) markFormat(ctx context.Context, db *mongo.Database) error {
 	_, err := setNumber(ctx, db.Collection(declarations), formatKey, "number", func(stored int64) (int64, error) {
 		return engine.Format, engine.CheckFormat("the database "+e.database, int(stored))

@@ -20,13 +20,13 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/document/internal/plan"
 )
 
-// Engine stores a database on MongoDB. A write changes one document. It is acknowledged by the majority and
-// journalled, so it works on a replica set and on a single server.
+// Engine stores a database on MongoDB. Each write changes one document, without a transaction, so the engine works on a
+// replica set and on a single server. A majority of the servers must acknowledge and journal a write.
 type Engine struct {
 	uri      string
 	database string
 	app      string
-	id       bson.ObjectID // tells the outboxes that this process has written from those of others
+	id       bson.ObjectID // identifies the outboxes to which this process was the last to add
 	// Monitor observes the commands. It must not change after the first command.
 	Monitor *event.CommandMonitor
 

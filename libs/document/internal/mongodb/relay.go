@@ -17,19 +17,20 @@ import (
 )
 
 // lease is the duration of a claim that is not renewed. After a kill of a process, its claimed messages wait for this
-// time. A claim survives two failed renewals. The clocks of the processes should differ by less than half of lease. A
-// process whose clock is further ahead claims documents that another process still publishes, and consumers get their
-// messages twice.
+// time. A claim survives one failed renewal. The clocks of the processes should differ by less than half of lease. A
+// process whose clock is further ahead may claim documents that another process still publishes. Consumers then get the
+// messages of these documents twice.
 const lease = 4 * time.Second
 
-// othersWait is the age of a message until which it is left to the process that wrote it, if the collection has a Derive. That
-// process knows whether Derive has succeeded. Another one would have to run Derive again, now and once more after repeatTime of
-// package document.
+// othersWait is the age up to which Claim leaves messages of a collection with a Derive to the process that wrote them. That
+// process knows whether Derive has succeeded. Another process would have to run Derive again, at once and a second time after
+// repeatTime of package document.
 const othersWait = time.Second
 
 // Claim finds documents whose p has passed, and moves p into the future. The update of a document matches only if p
-// still has the value that was read, so only one of several processes gets the document. Claim leaves a document to the
-// process that wrote it last, unless a claim of it has ended or its oldest message is older than othersWait.
+// still has the value that was read, so only one of several processes gets the document. If the collection has a
+// Derive, Claim leaves a document to the process that last added to its outbox, unless a claim of the document has
+// expired, or its oldest message is older than othersWait.
 func (e *Engine) Claim(ctx context.Context, shapes []*plan.Shape, limit int, skip func(collection, key string) bool) ([]engine.Claim, error) {
 	db, err := e.connect()
 	if err != nil {
@@ -102,7 +103,7 @@ func firstID(at time.Time) string {
 	return ms[:8] + "-" + ms[8:] + "-7000-8000-000000000000"
 }
 
-// claimed returns the claims whose documents have the token of this process.
+// claimed returns those of claims whose documents have token. Another process has claimed the other documents.
 func (e *Engine) claimed(ctx context.Context, c *mongo.Collection, claims []engine.Claim, token string) ([]engine.Claim, error) {
 	got, err := findAll[document](ctx, c, bson.D{oneOfMany(keysOf(claims)), {Key: "c", Value: token}},
 		options.Find().SetProjection(bson.D{{Key: "_id", Value: 1}}))
@@ -147,7 +148,7 @@ func unset(fields ...string) bson.E {
 
 // Clear removes published entries. If all entries of a document are published, it unsets the outbox, or deletes the
 // document if that is a tombstone. Otherwise it removes only the published entries and ends the claim, and left is
-// true.
+// true. Before that it stores the repetitions of the claims with Repeat.
 func (e *Engine) Clear(ctx context.Context, claims []engine.Claim) (left bool, err error) {
 	if err := e.storeRepetitions(ctx, claims); err != nil {
 		return false, err
@@ -181,9 +182,8 @@ func (e *Engine) Clear(ctx context.Context, claims []engine.Claim) (left bool, e
 	return left, err
 }
 
-// Release ends the claims and sets the time of the next claim. It does not remove the token of a claim with Repeat.
-// The token tells the next process to run Derive again, because Derive in this process may have written outdated
-// rows.
+// Release ends the claims and sets the time of the next claim. It keeps the token of a claim with Repeat, so that the next
+// process to claim the document runs Derive again. Derive in this process may have written outdated rows.
 func (e *Engine) Release(ctx context.Context, claims []engine.Claim) error {
 	return e.each(claims, func(c *mongo.Collection, claims []engine.Claim) error {
 		models := make([]mongo.WriteModel, len(claims))
@@ -274,7 +274,7 @@ func filterOf(d *engine.Repetition) bson.D {
 	return bson.D{{Key: "_id", Value: d.Name}, {Key: "since", Value: d.Since}}
 }
 
-// Waiting implements the interface of package document. It reads the index of the documents with waiting messages.
+// Waiting implements the interface of package document. It finds the documents with waiting messages by outboxIndex.
 func (e *Engine) Waiting(ctx context.Context, shapes []*plan.Shape, most int) (w engine.Waiting, err error) {
 	db, err := e.connect()
 	if err != nil {

@@ -22,10 +22,10 @@ import (
 //   - v: its version
 //   - b: its body; a document without b is a tombstone, which is stored until its outbox is cleared
 //   - f: the declared fields that the record has, and the stamp of their declaration
-//   - u: the values of each unique index, unless the record lacks one of them
+//   - u: the values of each unique index, unless the record lacks a field of the index
 //   - o: the outbox
 //   - p: the time from which the outbox may be claimed
-//   - w: the Engine of the last process that added to the outbox
+//   - w: Engine.id of the last process that added to the outbox
 //   - c: the token of the claim
 type document struct {
 	ID      string   `bson:"_id"`

@@ -44,7 +44,7 @@ func (p *Plan) Position(key string, fields []any) (string, error) {
 	return p.PositionText(values)
 }
 
-// PositionText returns the position of the record with the values of the order.
+// PositionText returns the position of a record. values has the record's values of the terms of p.Order.
 func (p *Plan) PositionText(values bson.A) (string, error) {
 	raw, err := bson.Marshal(positionText{Order: p.signature(), Values: values})
 	return base64.RawURLEncoding.EncodeToString(raw), err

@@ -48,8 +48,9 @@ type Term struct {
 	Descending bool
 }
 
-// Plan checks a query against the declaration and chooses its index. If no index serves the query, it returns an
-// Internal error, because that is a programming error.
+// Plan checks a query against the declaration and chooses its index. If no index serves the query, or the query is
+// malformed, Plan returns an Internal error, because that is a programming error. If q.After is not a position in the
+// order of the query, Plan returns an Invalid error.
 func (s *Shape) Plan(q find.Query) (*Plan, error) {
 	p := &Plan{Shape: s, Limit: q.Limit, Bytes: q.MaxBytes, Offset: q.Offset}
 	for _, c := range q.Where {
@@ -224,8 +225,9 @@ func (c *Condition) fixed() bool {
 	return c.pins() && (c.Op == find.OpAbsent || len(c.Values) == 1)
 }
 
-// choose takes the index scan, if it is named. Otherwise it takes the index that serves the query and has the most
-// bound fields, and of several such indexes the one with the fewest fields.
+// choose chooses the index with the name scan, or returns an error if its prefix is not bound. If scan is empty, choose
+// chooses the index that serves the query and has the most bound fields, and among several such indexes one with the
+// fewest fields. It returns an error if no index serves the query.
 func (p *Plan) choose(order []Term, scan string) error {
 	ix := p.Shape.indexNamed(scan)
 	if err := p.words(ix); err != nil {
@@ -265,8 +267,8 @@ func (p *Plan) choose(order []Term, scan string) error {
 	return nil
 }
 
-// route returns an error if the query asks every shard, unless the index declares a reason for that. A query without
-// conditions reads the whole collection, so it asks every shard on purpose.
+// route returns an error if the query asks every shard, unless the index declares the reason in Scatter. A query without
+// conditions and order reads the whole collection, so it may ask every shard.
 func (p *Plan) route() error {
 	s := p.Shape.Shard
 	if p.Index == nil || p.Index.Scatter != "" || s.Whole != "" || s.ByField && p.pinned(s.Field, false) {
@@ -275,7 +277,8 @@ func (p *Plan) route() error {
 	return fmt.Errorf("it asks every shard; add an equality on %q, or declare the reason in Scatter of index %s", p.Shape.Fields[s.Field].Name, p.Index.Name)
 }
 
-// words returns an error unless the query has a condition All exactly if ix is an index of words, and on its first field.
+// words checks the conditions All of the query. With an index of words there must be one such condition, on the first
+// field of ix and with valid words. With another index there must be none. Otherwise words returns an error.
 func (p *Plan) words(ix *Index) error {
 	all := 0
 	for _, c := range p.Where {
@@ -299,7 +302,7 @@ func (p *Plan) words(ix *Index) error {
 
 // fit is the result of comparing an index with a query.
 type fit struct {
-	usable bool   // each record of the result is in one row of the index
+	usable bool   // the index has no multi-valued field, or conditions bound this field
 	bound  int    // number of leading fields of the index that conditions bound
 	covers bool   // every condition narrows the range of the index that is read
 	sorted bool   // the index, read in one direction, has the order
@@ -360,9 +363,9 @@ func (p *Plan) take(ix *Index, f fit) {
 	p.Order = append(f.order, Term{KeyField, n > 0 && f.order[n-1].Descending})
 }
 
-// Beyond returns alternatives of conditions that together match the records after the position. Each record matches
-// one alternative. There is an alternative for each term of the order: the terms before it equal the position, and
-// the term itself has a later value. Absent values sort before all others.
+// Beyond returns alternatives of conditions that together match the records after the position. Each record matches one
+// alternative. In an alternative, some first terms of the order equal the position, and the next term has a later
+// value. Absent values sort before all others.
 func (p *Plan) Beyond() [][]Condition {
 	var out [][]Condition
 	var equal []Condition

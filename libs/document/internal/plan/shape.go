@@ -28,8 +28,8 @@ type Shape struct {
 	Rederive func(ctx context.Context, key string) error
 }
 
-// Shard is the shard key of a collection: the value of the field at position Field (see ByField), the key of the record, or
-// neither: the collection then stays on one shard, for the reason Whole.
+// Shard is the shard key of a collection. With ByField it is the field at position Field, followed by the key of the
+// record. With ByKey it is the key of the record. Otherwise the collection stays on one shard, for the reason Whole.
 type Shard struct {
 	ByKey   bool
 	ByField bool
@@ -37,13 +37,15 @@ type Shard struct {
 	Whole   string
 }
 
-// Shards reports whether the engine can shard the collection now. It cannot by a field if there is a unique index: MongoDB
-// enforces an index within a shard only, and the index that enforces it has no field of its own for the shard key.
+// Shards reports whether MongoDB can shard the collection now. It cannot if the shard key is a field and the collection has
+// a unique index: each shard enforces a unique index for its own records only, so the index must begin with the shard key.
+// The index with which the engine enforces uniqueness is over one combined value, so it cannot begin with the shard key.
 func (s *Shape) Shards() bool {
 	return s.Shard.ByKey || s.Shard.ByField && !slices.ContainsFunc(s.Indexes, func(ix Index) bool { return ix.Unique })
 }
 
-// SetShard sets the shard key, after all indexes were added. It returns an error if an index contradicts the key.
+// SetShard sets the shard key, after all indexes were added. It returns an error if there is no valid shard key or an
+// index contradicts it.
 func (s *Shape) SetShard(byKey bool, field, whole string) error {
 	s.Shard = Shard{ByKey: byKey, Whole: whole, ByField: field != "", Field: s.Field(field)}
 	if !byKey && field == "" && whole == "" {

@@ -8,7 +8,7 @@ import (
 )
 
 // Normal returns the value of a field or condition in one of these forms: nil, string, bool, int64, float64, time.Time
-// (UTC, whole milliseconds), or []any of them for a list.
+// (UTC, whole milliseconds), or []any of them for a list. The []any has no duplicates. An empty list becomes nil.
 func Normal(value any) (any, error) {
 	switch v := value.(type) {
 	case nil, string, bool, int64, float64:

@@ -13,8 +13,8 @@ const (
 	// mostLogged is the number of pages of the log at which the writing connection itself makes a checkpoint. That
 	// happens if so much is written that the log is never empty.
 	mostLogged = 16 << 10
-	// passes is the number of times that a checkpoint is repeated for the pages that were written during the last one.
-	// SQLite uses the log from its beginning again once all of its pages are in the file.
+	// passes is the largest number of passes of a checkpoint. A pass copies the pages that were written during the pass
+	// before it. SQLite uses the log from its beginning again once all of its pages are in the file.
 	passes = 3
 )
 
@@ -47,7 +47,7 @@ func (c *checkpoints) committed(conn *sql.Conn) {
 	c.logged = 0
 	select {
 	case c.wanted <- struct{}{}:
-	default: // one is about to start
+	default: // a checkpoint is about to start
 	}
 }
 
@@ -58,7 +58,7 @@ func (c *checkpoints) loop() {
 			var busy, logged, copied int
 			err := c.db.QueryRowContext(context.Background(), `PRAGMA wal_checkpoint(PASSIVE)`).Scan(&busy, &logged, &copied)
 			if err != nil || copied == logged {
-				break // after an error the next checkpoint copies the pages, or the next start
+				break // after an error the next checkpoint or the next start of the process copies the pages
 			}
 		}
 	}

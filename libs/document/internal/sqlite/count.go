@@ -52,8 +52,9 @@ func (s shape) counted(ix *plan.Index) []object {
 	}
 }
 
-// fromBlock returns the SELECT of a page at an offset of a numbered index. The SELECT begins at a block. It returns
-// false unless the conditions are equalities on exactly the prefix of the index.
+// fromBlock returns the SELECT of a page at an offset of a numbered index. The SELECT begins at a block. fromBlock returns
+// false if the offset is less than blockSize, if the page starts after a position, if the order is not that of the number,
+// or if the conditions are not equalities with one value on exactly the prefix of the index.
 func (p *query) fromBlock() (clause, bool) {
 	first := p.Order[0]
 	if p.Index == nil || !p.Index.Numbered || !p.Sorted || p.After != nil || p.Offset < blockSize ||
@@ -75,8 +76,8 @@ func (p *query) fromBlock() (clause, bool) {
 	return q, true
 }
 
-// counter returns a query that reads the stored counts. It returns false unless the conditions are equalities on
-// exactly the prefix of a counted index.
+// counter returns a query that reads the stored counts. It returns false unless the conditions are equalities, each with
+// one value or several, on exactly the prefix of a counted index.
 func (p *query) counter() (clause, bool) {
 	for i := range p.Shape.Indexes {
 		ix := &p.Shape.Indexes[i]

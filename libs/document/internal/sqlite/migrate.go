@@ -122,8 +122,9 @@ func (s shape) objects() []object {
 	return out
 }
 
-// dropObjects drops the objects that are not declared or have another definition. With an index of words, SQLite drops the
-// tables that FTS5 has created for the index. dropObjects returns the names of the objects that are there as declared.
+// dropObjects drops the objects that are not declared or have another definition. With an index of words, SQLite drops
+// the tables that FTS5 has created for the index. In the result, the names of the objects that exist as declared are
+// true.
 func (w *writer) dropObjects(s *plan.Shape, wanted []object) (map[string]bool, error) {
 	declared, there := map[string]string{}, map[string]bool{}
 	for _, o := range wanted {
@@ -223,7 +224,7 @@ func (w *writer) refill(s *plan.Shape) error {
 	}
 }
 
-// markFormat sets the number in the file. It returns an error if the file has a higher one.
+// markFormat stores engine.Format in the file. It returns an error if the file has a higher number.
 func (w *writer) markFormat(path string) error {
 	var stored int
 	if err := w.row(`PRAGMA user_version`, nil, &stored); err != nil {

@@ -49,7 +49,8 @@ func (c clause) join(operator string, d clause) clause {
 	return clause{c.text + operator + d.text, slices.Concat(c.args, d.args)}
 }
 
-// maxArms bounds the number of index ranges that are merged. With more of them SQLite sorts the matching records.
+// maxArms bounds the number of index ranges into which the values of conditions split a query. SQLite merges these ranges.
+// With more values it sorts the matching records.
 const maxArms = find.MaxMerged
 
 func (e *Engine) Find(ctx context.Context, asked *plan.Plan) ([]*engine.Record, error) {
@@ -75,8 +76,8 @@ func (e *Engine) Count(ctx context.Context, asked *plan.Plan, distinct int) (int
 	return n, err
 }
 
-// countingSome returns a SELECT that counts at most p.Limit records. It ends at the last of them, so it has no subquery
-// with all matching records, as outer has.
+// countingSome returns a SELECT that counts at most p.Limit records. The SELECT stops after these records. Therefore it
+// does not use outer, whose subquery selects all matching records.
 func (p *query) countingSome() clause {
 	q := clause{text: "SELECT COUNT(*) FROM (SELECT "}
 	if slices.ContainsFunc(p.Where, p.repeats) {
@@ -195,8 +196,8 @@ func (p *query) keys(fields []int) clause {
 	return q
 }
 
-// union returns one SELECT for each arm, which is its condition, joined by the operator. The text of 64 arms is long, so it
-// is put together once.
+// union returns one SELECT for each arm, joined by the operator. The arm is the condition of its SELECT. The text of 64
+// arms is long, so union joins it once.
 func union(head, operator string, arms []clause) clause {
 	texts := make([]string, len(arms))
 	var q clause
@@ -272,7 +273,7 @@ func (p *query) skipping(arm clause) clause {
 
 // outer returns a plan for a query whose condition has several values of a multi-valued field. A record may have two
 // of the values but must be returned once. So the plan selects the ids of the records from the index's table in a
-// subquery.
+// subquery. For other queries outer returns p.
 func (p *query) outer() *query {
 	if !slices.ContainsFunc(p.Where, p.repeats) {
 		return p
@@ -299,8 +300,8 @@ func (p *query) repeats(c plan.Condition) bool {
 	return p.side() && c.Op == find.OpHas && len(c.Values) > 1 && c.Field == p.Index.Fields[p.Index.Many] && !c.Again
 }
 
-// from returns the FROM clause with tables and index. INDEXED BY makes a query fail if its index cannot be used.
-// Without it the query would be slow.
+// from returns the FROM clause with tables and index. INDEXED BY makes a query fail if its index cannot be used. Without
+// INDEXED BY such a query would be slow.
 func (p *query) from() string {
 	table := quote(p.Shape.Name)
 	switch {
@@ -386,7 +387,7 @@ func oneOf(values []any) clause {
 		return clause{" = ?", values}
 	}
 	if len(values) > maxMarks {
-		if list, err := json.Marshal(values); err == nil { // JSON has no invalid UTF-8, and only floats that are numbers
+		if list, err := json.Marshal(values); err == nil { // an error means invalid UTF-8, or a float that is not a number
 			return clause{" IN (SELECT value FROM json_each(?))", []any{string(list)}}
 		}
 	}

@@ -16,8 +16,8 @@ import (
 
 // Each collection has a table with the name of the collection. Its columns are id, key, version, body and one column
 // per declared field: "f_" and the field's name. A list is stored as JSON. An index with a multi-valued field is a
-// table with one row for each value. One table contains the outbox entries of all collections in the order of the
-// commits.
+// table with one row for each value, and an index of words is an FTS5 table. One table contains the outbox entries of
+// all collections in the order of the commits.
 
 func column(field string) string { return "f_" + field }
 

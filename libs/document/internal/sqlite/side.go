@@ -8,8 +8,8 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/find"
 )
 
-// An index with a multi-valued field is a table with a row for each value, or one row for a record without values.
-// Triggers update the table with each write.
+// An index with a multi-valued field is a table with a row for each value, or one row for a record without values. An
+// index of words is another table (see worded). Triggers update the table with each write.
 
 // shape is the declaration of a collection in the form of SQLite.
 type shape struct{ *plan.Shape }

@@ -87,7 +87,7 @@ func (e *Engine) writer(ctx context.Context) (*writer, error) {
 	})
 }
 
-// opened returns *at. If it is nil, opened sets it to the result of open.
+// opened returns *at. If *at is nil, opened first sets *at to the result of open.
 func opened[T any](e *Engine, at **T, open func() (*T, error)) (*T, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -125,10 +125,10 @@ func (e *Engine) create() error {
 	return file.Close()
 }
 
-// connect returns connections with the pragmas. Each connection has a page cache of its own, in KiB of cache_size:
-// with five services and five connections each, the same page is cached several times. The engine's allocator uses 8
-// KiB for a page of 4 KiB and its header, so the memory is twice cache_size. The operating system also caches the
-// file, so a page that is not in a page cache is still read from memory.
+// connect returns connections with the pragmas. Each connection has a page cache of its own, of cache_size KiB, so the
+// same page may be cached several times. The engine's allocator uses 8 KiB for a page of 4 KiB and its header, so the
+// memory is twice cache_size. The operating system also caches the file, so a page that is not in a page cache is still
+// read from memory.
 func (e *Engine) connect(pragmas ...string) (*sql.DB, error) {
 	if err := registerText(); err != nil {
 		return nil, err
@@ -241,7 +241,8 @@ func classified(err error, s *plan.Shape) error {
 	return err
 }
 
-// violated returns the unique index whose columns SQLite's message lists. The message does not name the index.
+// violated returns the name of the unique index whose columns SQLite's message lists, or "" if the key exists already. The
+// message does not name the index.
 func (s shape) violated(message string) string {
 	_, list, _ := strings.Cut(message, "UNIQUE constraint failed: ")
 	list, _, _ = strings.Cut(list, " (")

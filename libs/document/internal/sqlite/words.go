@@ -7,7 +7,8 @@ import (
 )
 
 // worded returns the FTS5 table and the triggers that implement an index of words. The table stores for each word the
-// rows of the records with the word, and not the words of a row: the trigger of a write repeats the former words.
+// rows of the records with the word. It does not store the words of a row, so a trigger passes the former words of the
+// record to FTS5 to remove them.
 func (s shape) worded(ix *plan.Index) []object {
 	name := s.sideTable(ix)
 	table, words := quote(name), quote(column(s.Fields[ix.Fields[0]].Name))

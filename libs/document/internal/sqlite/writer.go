@@ -44,8 +44,9 @@ func newWriter(conn *sql.Conn, checkpoints *checkpoints, closers ...io.Closer) *
 	return w
 }
 
-// do runs a job and returns when it is durable. ctx can end only the wait for the start of the job. do always waits
-// for the result of a started job. So a caller who gets an error knows that nothing was written.
+// do runs work in a transaction and returns when the transaction is durable. If ctx has ended before work starts, do
+// returns the error of ctx and does not run work. A started work does not end with ctx, and do always waits for its
+// result. So an error means that nothing was written.
 func (w *writer) do(ctx context.Context, work func(*writer) error) error {
 	job := &writeJob{ctx: ctx, work: work, done: make(chan struct{})}
 	w.mu.RLock()
@@ -116,7 +117,7 @@ func (w *writer) runAll(group []*writeJob) error {
 			return err
 		}
 		if job.err = w.run(job); job.err != nil {
-			// After some errors (a full disk) SQLite has rolled back the transaction. Then this fails.
+			// After some errors (a full disk) SQLite has rolled back the transaction. Then ROLLBACK TO fails.
 			if err := w.exec("ROLLBACK TO job"); err != nil {
 				return err
 			}
