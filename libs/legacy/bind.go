@@ -24,7 +24,7 @@ type binder struct {
 }
 
 // object binds the declared members of body. If create is true, required fields must be present and absent fields get
-// their defaults.
+// their defaults. If create is false, only absent fields with ResetOnPut get their defaults.
 func (b *binder) object(fields []Field, body map[string]any, create bool) (Input, error) {
 	in := Input{values: make(map[string]any, len(fields))}
 	var problems []error
@@ -61,7 +61,8 @@ func under(name string, err error) []error {
 
 func invalid(format string, args ...any) error { return fault.New(fault.Invalid, format, args...) }
 
-// member binds one field. sent reports whether the body contains it.
+// member binds one field. sent reports whether the Input gets a value: that of the body, nil for a null in a Nullable
+// field, or the default.
 func (b *binder) member(field Field, body map[string]any, create bool) (value any, sent bool, err error) {
 	raw, present := body[field.Name]
 	toOne := field.Type == Related && !field.Relation.Many
@@ -209,7 +210,7 @@ func notReference(relation *Relation) error {
 	return invalid("must be a resource_uri of %s", relation.To)
 }
 
-// reference resolves a to-one field: a URI, an object with a URI, or a value.
+// reference resolves a to-one field: a URI, an object with a URI or an id, or an object without them (see byValue).
 func (b *binder) reference(relation *Relation, raw any) (any, error) {
 	switch value := raw.(type) {
 	case string:

@@ -43,7 +43,7 @@ type Field struct {
 
 	// Find is the declared find field that filters and ordering use. It is a string, int64, bool or time.Time. For a
 	// Related field it contains the key that Resolve and Match return. Without Find, filters and ordering by the
-	// field give 400. Filters on Relation.Fields still work.
+	// field give 400. Filters by Relation.FindID and on Relation.Fields still work.
 	Find string
 	// Compared is a find field for a String whose values are not compared as written. It contains the normal form of
 	// the text, and two values with the same normal form are equal. The lookups exact, iexact and in use it. Normal

@@ -3,8 +3,8 @@ package legacy
 import "time"
 
 // Input is a checked body, or a checked child or object within a body. A getter returns nil for a field that was not
-// sent, so that the operation keeps the stored value. The same holds for null in a field that is not Nullable. A
-// getter also returns nil for a name that is not declared or has another type.
+// sent or was sent as null, unless the field has got its default. The operation then keeps the stored value, or clears it
+// if Null returns true. A getter also returns nil for a name that is not declared or has another type.
 type Input struct {
 	id     int64
 	values map[string]any
@@ -67,6 +67,6 @@ func value[V any](in Input, name string) *V {
 // Ref is a resolved reference to another record.
 type Ref struct {
 	ID  int64  // integer id; 0 with New
-	Key string // the key that Relation.Resolve or Named returned
+	Key string // the key that Relation.Resolve or Named returned; without them the decimal ID
 	New *Input // set if the record was sent by value and may have to be created
 }

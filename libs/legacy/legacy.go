@@ -26,7 +26,7 @@
 // A Relation declares a field that refers to a record of another resource, or that contains children, which a body
 // sends within their parent. A filter on fields of the related records calls Match, and then requires that Find is
 // one of the returned keys. Without Match, Relation.Fields and Relation.FindID name find fields of this resource's
-// own records (copies of the related values), and no second query is needed. Lookup.Relation returns such a relation.
+// own records (copies of the related values), and no second query is needed. Lookup.Relation returns a relation to a lookup.
 package legacy
 
 import (
@@ -48,8 +48,8 @@ const Base = "/api/v1/"
 type Resource[T any] struct {
 	Name   string  // in the table of Resources: "service", "event/list"
 	Fields []Field // without id and resource_uri, which every resource has
-	// Indexes lists the indexes that serve equality filters. The first index is (organization, id). A query that no
-	// other index serves scans it.
+	// Indexes lists the indexes of the records. The first index is (organization, id). A query for which the rules of
+	// Index choose no other index scans the first one.
 	Indexes []Index
 	// FaultFields maps a field name in a fault of the domain to the field name of this resource: {"name":
 	// "service_name"}.
@@ -80,12 +80,13 @@ type Resource[T any] struct {
 type Pages[T any] = iter.Seq2[[]T, error]
 
 // Index is a declared index (organization, Equal..., id). It serves a query that compares exactly these fields for
-// equality and is ordered by id. Any other query scans the index that contains the most of its equalities.
+// equality and is ordered by id. Any other query scans the index with the most Equal fields, among the indexes whose
+// Equal fields the query compares for equality.
 type Index struct {
 	Name  string
 	Equal []string // names of find fields
 	Few   bool     // each value of Equal has few records, so the index is also scanned for several values
-	Order string   // if set, Equal is empty and the index is (organization, Order, id); queries in this order scan it
+	Order string   // if set, Equal is empty and the index is (organization, Order, id); queries in this order scan it, unless an index with Equal fits
 }
 
 // Options are shared by all resources of a service.

@@ -68,8 +68,9 @@ func (v Value) field(name string) any {
 	return v.id
 }
 
-// Relation returns a relation to the lookup. Its keys are the names of the values, so the Find of such a field
-// contains the name. A body may send the name instead of a URI. Filters like status__status__in need no second query.
+// Relation returns a relation to the lookup. Its keys are the names of the values, so the Find of a field with this
+// relation contains the name. A body may send the name instead of a URI. Filters like status__status__in need no second
+// query.
 func (l Lookup) Relation() *Relation {
 	return &Relation{
 		To:     string(l),

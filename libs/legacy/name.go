@@ -15,8 +15,8 @@ func ShortName(name string) string {
 	return name
 }
 
-// AssignName sets a name to what a body has, unless that is the ShortName of the name. So a client that sends back what
-// it has read does not cut the name. A nil sent changes nothing.
+// AssignName sets *name to *sent, the name in a body, unless *sent is the ShortName of *name. So a client that sends back
+// the short name that it has read does not shorten the stored name. If sent is nil, AssignName changes nothing.
 func AssignName(name, sent *string) {
 	if sent != nil && *sent != ShortName(*name) {
 		*name = *sent

@@ -7,7 +7,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/find"
 )
 
-// orderBy translates order_by. The last order is always the id, so that no two records are equal in it.
+// orderBy translates order_by. The result always contains the id, so that no two records are equal in the order.
 func orderBy(fields []Field, all params) ([]find.Order, error) {
 	var orders []find.Order
 	for _, text := range all.values["order_by"] {

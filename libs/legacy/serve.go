@@ -190,7 +190,7 @@ func (e endpoint[T]) get(r *http.Request, caller passport.Passport, id int64) (T
 	return items[0], nil
 }
 
-// set writes several objects in the order of the request, at most as many as a list.
+// set writes the objects whose ids are in asked, in this order. It returns an Invalid fault for more than maxLimit ids.
 func (e endpoint[T]) set(w http.ResponseWriter, r *http.Request, caller passport.Passport, asked []string) error {
 	if len(asked) > maxLimit {
 		return invalid("A set must name at most %d objects.", maxLimit)
@@ -283,8 +283,8 @@ func (e endpoint[T]) write(w http.ResponseWriter, r *http.Request, caller passpo
 		item, err = e.Update(r.Context(), caller, id, in)
 	}
 	if id != 0 && (!bound || fault.Is(err, fault.NotFound)) {
-		// A missing record is reported before faults of the body. So this extra load is needed only if the update
-		// failed.
+		// A missing record is reported before faults of the body. So the record is loaded if the body has faults, or if
+		// Update returned NotFound for any reason.
 		if _, missing := e.get(r, caller, id); missing != nil {
 			return missing
 		}

@@ -31,10 +31,10 @@ func (c Claim) Abandon() { c.handout.end(false) }
 // subscription is invalid.
 //
 // handle gets the records of a partition in order, in one goroutine per partition. It may return before the record is
-// finished, but Done or Abandon must be called later. While MaxPending claims are unfinished, handle is not called and
-// no records are read. The ctx of handle carries the record's trace in a span that ends with the claim. This ctx ends
-// when the group takes the partition away or the consumer stops: no new work may then begin for the record. The
-// partition is given back when Done or Abandon was called for each of its claims, but at most StopTimeout later.
+// finished, but Done or Abandon must be called later. While MaxPending claims are unfinished, handle is not called. The
+// ctx of handle carries the record's trace in a span that ends with the claim. This ctx ends when the group takes the
+// partition away or the consumer stops: no new work may then begin for the record. The partition is given back when
+// Done or Abandon was called for each of its claims, at the latest StopTimeout after the end of this ctx.
 func (c *Client) Consume(ctx context.Context, subscription Subscription, handle func(ctx context.Context, claim Claim)) error {
 	return c.subscribe(ctx, subscription, func(m *member, p *partition) {
 		for {

@@ -127,9 +127,10 @@ func (m *member) wake() {
 	}
 }
 
-// refetch ends the requests of the fetchers and wakes the fetchers, because there is another partition, or a partition has
-// another leader. Otherwise the records of this partition would wait for up to fetchWait. Calls within refetchPause end the
-// requests once, because the library also decodes a response for which nobody waits any more.
+// refetch ends the requests of the fetchers and wakes the fetchers after refetchPause, because there is another
+// partition, or a partition has another leader. Otherwise the records of this partition would wait for up to fetchWait.
+// Calls within refetchPause end the requests once, because the library also decodes a response for which nobody waits
+// any more.
 func (m *member) refetch() {
 	m.waking.Lock()
 	defer m.waking.Unlock()
@@ -196,9 +197,9 @@ func (m *member) fetchFrom(leader int64, wakeup <-chan struct{}) {
 	}
 }
 
-// wants returns the leader's partitions whose buffers have room, with their next offsets. full reports whether some
-// partition of the leader has no room. The list begins with a different partition for each turn: a response is cut
-// off at fetchBytes, so the last partitions may get nothing.
+// wants returns the leader's partitions whose buffers have room, with their next offsets. full reports whether the list
+// omits a partition of the leader. The list begins with a different partition for each turn: a response is cut off at
+// fetchBytes, so the last partitions may get nothing.
 func (m *member) wants(leader int64, turn int) (wants []wanted, full bool) {
 	owned := m.owned()
 	for i := range owned {

@@ -18,8 +18,8 @@ import (
 
 const (
 	commitInterval = 100 * time.Millisecond
-	// handOverPause is the minimum time between two joins that give partitions back, while other partitions are still
-	// busy.
+	// handOverPause is the minimum time between two joins that give partitions back, while work on other revoked
+	// partitions is still running.
 	handOverPause = time.Second
 	// lostGrace is the time that running work may still take after the group has removed this member. The group has
 	// assigned the partitions to other members then.
@@ -122,8 +122,8 @@ func (m *member) serve(end, lost context.Context, generation *kafka.Generation) 
 	}
 }
 
-// adopt opens the partitions that are new in the generation, and revokes those that it does not contain. It returns
-// false if the consumer stops and the group has assigned partitions to it.
+// adopt opens the partitions that are new in the generation, and revokes the partitions that the generation does not
+// contain. It returns false if the consumer stops and the generation has new partitions.
 func (m *member) adopt(generation *kafka.Generation) bool {
 	if generation.MemberID != m.id {
 		m.lose() // the group has removed this member and given it a new id
@@ -186,8 +186,8 @@ func (m *member) open(topic string, id int, offset int64) {
 	}
 	go func() {
 		defer p.leave()
-		// If the group has no offset for the partition, it commits the first offset, so that records which the group
-		// still needs are not trimmed.
+		// If the group has no offset for the partition, the member starts at the first offset and commits it, so that
+		// records which the group still needs are not trimmed.
 		if offset >= 0 || m.client.retry(p.intake, func() error { return m.startAtFirst(p) },
 			failurelog.Cause{Message: "waiting for the first offset of a partition", Of: m.subscription.Group}, "topic", topic, "partition", id) {
 			m.refetch()

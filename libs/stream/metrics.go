@@ -29,8 +29,8 @@ func register(registerer prometheus.Registerer) *metrics {
 	}
 }
 
-// begin sets the counters of the group to 0. Without this, the first error would create the counter, and a query would
-// see no increase.
+// begin creates the counters of the group and topic with the value 0, if they do not exist. Without this, the first error
+// would create the counter, and a query would see no increase.
 func (m *metrics) begin(group, topic string) {
 	m.consumed.WithLabelValues(group, topic)
 	m.failed.WithLabelValues(group, topic)

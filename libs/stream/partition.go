@@ -11,8 +11,9 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// The member fetches more records for a partition while its buffer is below both limits. The buffers of a member share
-// bufferBytes, so that a backlog in many partitions does not need much more memory than one in a few.
+// The member fetches more records for a partition while the partition's buffer has fewer than lowRecords records and fewer
+// bytes than its share. The buffers of a member share bufferBytes, so that a backlog in many partitions does not need much
+// more memory than a backlog in a few.
 const (
 	lowRecords  = 512
 	bufferBytes = 8 << 20
@@ -21,7 +22,7 @@ const (
 )
 
 // shareOf returns the bytes of each buffer if a member has the given number of partitions. A fetch returns about as many
-// more, before they are decompressed.
+// bytes more, before they are decompressed.
 func shareOf(partitions int) int64 {
 	return int64(min(max(bufferBytes/max(partitions, 1), leastShare), mostShare))
 }
@@ -155,7 +156,8 @@ func (p *partition) full() bool {
 	return len(p.waiting) >= lowRecords || int64(p.bytes) >= p.share.Load()
 }
 
-// wants returns the offset to fetch next. It returns false if the buffer is full or nothing more may be handed out.
+// wants returns the offset to fetch next. It returns false if the buffer is full, the partition is revoked, or the
+// offset is not known.
 func (p *partition) wants() (int64, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -19,9 +19,10 @@ const (
 )
 
 // Publish writes records and returns when all in-sync replicas have stored them. The key of a record selects its
-// partition. A record without a trace gets the trace of ctx. If the brokers cannot be reached before ctx ends, or
-// within ten seconds, the error is fault.Unavailable. Some of the records may then have been written, and the caller
-// must publish all of them again. Consumers recognize a repeated record by its id.
+// partition, unless Partition is set. A record without a trace gets the trace of ctx. If the brokers do not store the
+// records before ctx ends, or within ten seconds, the error is fault.Unavailable. If a retry cannot succeed, as with a
+// record that is too large, the error is fault.Internal. After an error some of the records may have been written, and the
+// caller must publish all of them again. Consumers recognize a repeated record by its id.
 func (c *Client) Publish(ctx context.Context, records ...Record) error {
 	if len(records) == 0 {
 		return nil

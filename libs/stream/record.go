@@ -18,15 +18,15 @@ type Record struct {
 	Key     string
 	Value   []byte
 	Headers map[string]string
-	// Partition, if set, is the partition to which Publish writes the record, and its key does not matter. Publish uses it modulo
-	// the number of the topic's partitions. It is not set in consumed records.
+	// Partition, if set, selects the partition to which Publish writes the record, and Key does not. The number of the
+	// partition is *Partition modulo the number of the topic's partitions. Partition is not set in consumed records.
 	Partition *int
 
 	offset int64 // offset of a consumed record
 }
 
-// message returns the record as a Kafka message. If extra has a header of the same name, the record's header replaces
-// it.
+// message returns the record as a Kafka message, with the headers of extra too. If extra and the record have a header of
+// the same name, the message has the record's header.
 func (r Record) message(extra map[string]string) kafka.Message {
 	message := kafka.Message{Topic: r.Topic, Value: r.Value}
 	if r.Partition != nil {
@@ -51,7 +51,7 @@ func (r Record) message(extra map[string]string) kafka.Message {
 // calls Balancer.
 type placed struct {
 	kafka.Balancer
-	partitions sync.Map // partitions of each topic with which Balance was called last
+	partitions sync.Map // by topic: the partitions with which Balance was called last
 }
 
 // place is a partition of a topic.
@@ -76,8 +76,8 @@ func (p *placed) balance(message kafka.Message, partitions []int) int {
 	return p.Balancer.Balance(message, partitions...)
 }
 
-// place returns the partition of a message. The result is the same for all messages of a topic to which no message was
-// written yet, and for all messages without a key, whose order does not matter.
+// place returns the partition of a message. It returns the partition -1 if no message was written to the topic yet, and
+// for a message without a key and a Partition. The order of messages without a key does not matter.
 func (p *placed) place(message kafka.Message) place {
 	known, is := p.partitions.Load(message.Topic)
 	if !is || message.Key == nil && message.WriterData == nil {

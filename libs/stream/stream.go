@@ -21,10 +21,10 @@
 //   - The start of a group that is new to a topic is configured explicitly: the first record.
 //   - A group whose topic does not exist joins again and again without a pause. So Consume waits until its topics
 //     exist.
-//   - Transport returns metadata from memory while the brokers are down. So Ping sends a request to a broker. It also
-//     keeps idle connections that a broker has closed. Here a broken one ends the others (transport.go). Idle
-//     time, metadata age, dial time and compression are set explicitly (snappy needs little CPU, and every Kafka tool
-//     can read it).
+//   - Transport returns metadata from memory while the brokers are down. So Ping sends a request to a broker.
+//     Transport also keeps idle connections that a broker has closed. Here a request that fails on such a connection
+//     replaces all connections (transport.go). Idle time, metadata age, dial time and compression are set explicitly
+//     (snappy needs little CPU, and every Kafka tool can read it).
 //   - An unreachable broker stops no consumer. EnsureTopics and the consumers retry about once a second, and package
 //     failurelog logs the outage. Publish returns fault.Unavailable after ten seconds, because its caller waits for the
 //     result.

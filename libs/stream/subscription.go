@@ -55,7 +55,8 @@ type Ownership struct {
 	Hold func() (release func())
 }
 
-// subscribe is a member of the group until ctx ends. It calls handle for each partition, in a goroutine of its own.
+// subscribe joins the group as a member, and leaves the group after ctx has ended. It calls handle for each partition,
+// in a goroutine of its own.
 func (c *Client) subscribe(ctx context.Context, subscription Subscription, handle func(*member, *partition)) error {
 	if subscription.Group == "" || len(subscription.Topics) == 0 {
 		return errors.New("A subscription must have a group and a topic.")

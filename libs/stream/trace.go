@@ -30,9 +30,9 @@ func (c *Client) remote(record Record) trace.SpanContext {
 }
 
 // produce starts one span per topic. A record without a trace gets the trace of this span. A record from an outbox
-// already contains the trace of the call that wrote it, and produce does not replace that trace. The span is then a
-// child of the first such trace and links to the others. The span does not contain keys, because a key may be a
-// person's address.
+// already contains the trace of the call that wrote it, and produce does not replace that trace. If ctx has no trace,
+// the span is a child of the first such trace. The span links to the other traces. The span does not contain keys,
+// because a key may be a person's address.
 func (c *Client) produce(ctx context.Context, records []Record) ([]kafka.Message, func(error)) {
 	byTopic := make(map[string][]Record)
 	for _, record := range records {

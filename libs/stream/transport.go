@@ -21,13 +21,13 @@ import (
 const renewTimeout = time.Second
 
 // transport replaces its kafka.Transport when a connection broke. The library notices only at the next request that an
-// idle connection does not work any more. It has as many of them as it had requests at the same time. After a restart of
-// Kafka, each of them would cost a failure and a pause, which took up to 12 s.
+// idle connection does not work any more. The library has as many idle connections as it had requests at the same time.
+// After a restart of Kafka, each of them would cause a failure and a pause, which together took up to 12 s.
 type transport struct {
 	fresh    func() *kafka.Transport
 	current  atomic.Pointer[kafka.Transport]
 	renewing sync.Mutex
-	// renewTimeout is the time in which a broker must give the metadata to a new kafka.Transport.
+	// renewTimeout is the time within which a broker must return the metadata to a new kafka.Transport.
 	renewTimeout time.Duration
 }
 
@@ -37,8 +37,9 @@ func newTransport(fresh func() *kafka.Transport) *transport {
 	return t
 }
 
-// RoundTrip implements kafka.RoundTripper. The Writer gives up at once if the metadata has no leader for a partition. This
-// is so in the first moments of a broker, so RoundTrip returns the error of a broker for this, which the Writer retries.
+// RoundTrip implements kafka.RoundTripper. The Writer gives up at once if the metadata has no leader for a partition. A
+// broker that has just started returns such metadata. So RoundTrip adds kafka.LeaderNotAvailable to the error, which
+// the Writer retries.
 func (t *transport) RoundTrip(ctx context.Context, brokers net.Addr, request kafka.Request) (kafka.Response, error) {
 	used := t.current.Load()
 	response, err := used.RoundTrip(ctx, brokers, request)
@@ -52,8 +53,8 @@ func (t *transport) RoundTrip(ctx context.Context, brokers net.Addr, request kaf
 	return response, err
 }
 
-// renew replaces the kafka.Transport by a new one to which a broker has given the metadata. If no broker does, the used
-// one stays, because its connections to other brokers may work.
+// renew replaces the current kafka.Transport (used) if a broker returns the metadata to a new one. Otherwise used stays
+// the current one, because its connections to other brokers may work.
 func (t *transport) renew(ctx context.Context, used *kafka.Transport, brokers net.Addr) {
 	if !t.renewing.TryLock() {
 		return
@@ -76,8 +77,8 @@ func (t *transport) renew(ctx context.Context, used *kafka.Transport, brokers ne
 // close closes the connections. Those in use are closed after their requests.
 func (t *transport) close() { t.current.Load().CloseIdleConnections() }
 
-// brokeConnection reports whether the error of a request is that of a connection. A broker that cannot be dialed breaks
-// none.
+// brokeConnection reports whether a request failed because its connection broke. It returns false if the broker could not
+// be dialed.
 func brokeConnection(err error) bool {
 	if failed, ok := errors.AsType[*net.OpError](err); ok && failed.Op == "dial" {
 		return false
