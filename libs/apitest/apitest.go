@@ -25,9 +25,9 @@
 // # Requests
 //
 // The first line is the method and the path (or a whole URL, for a second server). Headers follow, then an empty line
-// and the body. The headers of Target.Header are also sent, unless the request contains the same header; "Name: <none>"
-// only prevents that. Bodies are sent without the final newline. In a request, "<chars:5001>" stands for 5001 letters x,
-// and "<chars:50:é>" for 50 times the letter é.
+// and the body. The headers of Target.Header are also sent, unless the request contains the same header. With "Name:
+// <none>" the header is not sent at all. Bodies are sent without the final newline. In a request, "<chars:5001>" stands
+// for 5001 letters x, and "<chars:50:é>" for 50 times the letter é.
 //
 // # Responses
 //
@@ -128,7 +128,7 @@ func Run(t *testing.T, pattern string, target func(t *testing.T) Target) {
 			}
 		})
 	}
-	if played < len(files) || documents == nil { // -run selected some scripts
+	if played < len(files) || documents == nil { // -run selected only some scripts, or there are no documents
 		return
 	}
 	compareUnsent(t, filepath.Join(filepath.Dir(pattern), unsentFile), documents.Unsent())
@@ -137,9 +137,10 @@ func Run(t *testing.T, pattern string, target func(t *testing.T) Target) {
 // unsentFile lists the query parameters and the members of request bodies that no script sends. It is beside the scripts.
 const unsentFile = "unsent.txt"
 
-// compareUnsent fails the test if the members are not those of the file. The file has the members that were unsent when
-// the comparison began. A member that is not in the file is new: a script must send it, so that carry sees whether the
-// operation stores the value, and a person sees whether a filter selects other records. In the update mode compareUnsent removes members from the file.
+// compareUnsent fails the test if the file lacks an unsent member, or has a member that a script sends. A script must send
+// each member that is not in the file, so that carry checks whether the operation stores the value, and a reader sees
+// whether a filter selects other records. In the update mode compareUnsent deletes the members that scripts send from the
+// file. It never adds a member.
 func compareUnsent(t *testing.T, file string, unsent []string) {
 	t.Helper()
 	text, err := os.ReadFile(file)

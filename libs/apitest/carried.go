@@ -43,8 +43,8 @@ func (c *check) carry(r *http.Request, sent string, got exchange) {
 	c.carried("", body, record(body, response))
 }
 
-// record returns the record in a response: the only object in it, or the response or an object in it, whichever has the
-// most members of the request.
+// record returns the record in a response. If the only member of the response has a member of the request, record returns
+// the only member. Otherwise it returns the response or the member of it that has the most members of the request.
 func record(sent, response any) any {
 	body, _ := sent.(map[string]any)
 	object, _ := response.(map[string]any)

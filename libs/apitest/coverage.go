@@ -69,8 +69,8 @@ func (o *OpenAPI) Unplayed(scripts ...*txtar.Archive) ([]string, error) {
 	return unplayed, nil
 }
 
-// play marks the status that a step expects as played. A variable in a path stands for one segment. If a path does not
-// have the method, play marks the status for all operations of the path.
+// play marks the status that a step expects as played. A variable in a path stands for one segment. If the step expects
+// 405, play marks this status for all operations of the path.
 func (o *OpenAPI) play(s *step, played map[string]bool) {
 	written, err := parsePart(placeholder.ReplaceAllString(s.request, "variable"))
 	if err != nil {

@@ -15,8 +15,9 @@ import (
 // Names makes this process resolve host names by a server of a test.
 type Names struct{ server atomic.Value }
 
-// Install replaces the resolver of this process. Without a server of a test, it resolves names as before. Install must be
-// called before the first test: another test's connection may still resolve a name when a test begins.
+// Install replaces the resolver of this process. Without a server of a test, the new resolver asks the system's
+// servers. Install must be called before the first test: another test's connection may still resolve a name when a test
+// begins.
 func (n *Names) Install() {
 	net.DefaultResolver = &net.Resolver{PreferGo: true, Dial: func(ctx context.Context, network, address string) (net.Conn, error) {
 		if own, _ := n.server.Load().(string); own != "" {
@@ -27,7 +28,7 @@ func (n *Names) Install() {
 }
 
 // Serve resolves names by the addresses of the records until the test ends: the names themselves, and an alias of each
-// ("alias-" and the name). Names and keys end with a dot. The late names exist only from the second query on.
+// ("alias-" and the name). Names and keys end with a dot. The late names exist only from the second lookup on.
 func (n *Names) Serve(t testing.TB, records map[string]string, late ...string) {
 	t.Helper()
 	server, err := net.ListenPacket("udp", "127.0.0.1:0")
@@ -46,7 +47,7 @@ func (n *Names) Serve(t testing.TB, records map[string]string, late ...string) {
 				continue
 			}
 			name := query.Questions[0].Name.String()
-			if queries[name]++; slices.Contains(late, name) && queries[name] <= 2 { // one for each family
+			if queries[name]++; slices.Contains(late, name) && queries[name] <= 2 { // a lookup has one query for each address family
 				query.RCode = dnsmessage.RCodeNameError
 			}
 			if response, err := answered(query, records); err == nil {

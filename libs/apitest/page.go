@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// Between returns the text of a page between the first occurrence of before and the next one of after.
+// Between returns the text of a page between the first occurrence of the text before and the next occurrence of the text
+// after, with HTML entities decoded. It fails the test if the page lacks one of the two texts.
 func Between(t testing.TB, page, before, after string) string {
 	t.Helper()
 	_, rest, found := strings.Cut(page, before)

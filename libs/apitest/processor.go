@@ -9,7 +9,8 @@ import (
 // AtRest is the share of a core that the timers of all services need.
 const AtRest = 0.05
 
-// Quiet waits until the processor time that cpu returns grows by at most a share of a core, and returns it.
+// Quiet waits until the processor time that cpu returns has grown by at most share of a core during 400 ms. It returns the
+// processor time at the beginning of these 400 ms. It fails the test after five minutes.
 func Quiet(t testing.TB, share float64, cpu func() time.Duration) time.Duration {
 	t.Helper()
 	const span = 400 * time.Millisecond

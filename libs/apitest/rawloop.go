@@ -23,12 +23,12 @@ const (
 	rawLoopWorkers = 64
 )
 
-// RawLoop is the control of benchmarks of fan-outs: a bare loop that posts N times the same body. It runs in a process of
-// its own, because its processor time is measured, too.
+// RawLoop is a bare loop that posts the same body N times. Benchmarks of fan-outs compare their results with it. It
+// runs in a process of its own, because its processor time is measured, too.
 type RawLoop struct {
-	Address string // the receiver's
-	Host    string // in the receiver's certificate
-	CA      []byte // PEM of the authority of this certificate
+	Address string // host and port of the receiver
+	Host    string // host name in the receiver's certificate
+	CA      []byte // certificate of the authority that signed the receiver's certificate, in PEM
 	Body    []byte
 	N       int
 }

@@ -95,7 +95,7 @@ func Ready(t testing.TB, url string) {
 	})
 }
 
-// Patient returns the URL of Redis with a long time limit of a call: a slow test machine is not an outage.
+// Patient returns redisURL with a read timeout of one minute, because a slow test machine is not an outage.
 func Patient(redisURL string) string {
 	separator := "?"
 	if strings.Contains(redisURL, "?") {

@@ -34,8 +34,9 @@ type Actor struct {
 	KeyID string    `json:"keyId"`
 }
 
-// ActorType is the kind of an Actor. Only an ActorUser has ID, Email and KeyID. The ID and the KeyID of an
-// ActorInboundKey are those of the signing key, so that the log can be filtered by it.
+// ActorType is the kind of an Actor. An ActorUser has ID, Email and, for a request with a key, KeyID. The ID and the
+// KeyID of an ActorInboundKey are both the id of the signing key, so that the log can be filtered by this key. Other
+// actors have no ID, no Email and no KeyID.
 type ActorType string
 
 // The types of actors.

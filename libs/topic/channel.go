@@ -28,7 +28,7 @@ type RecipientService string
 const (
 	Integrations RecipientService = "integrations" // a recipient is an endpoint, which has a URL
 	Subscribers  RecipientService = "subscribers"  // a recipient is a mail address or a phone number
-	Identity     RecipientService = "identity"     // a recipient of notices only: a member, by mail
+	Identity     RecipientService = "identity"     // a recipient is a member, who gets only notices
 	Nobody       RecipientService = "nobody"
 )
 

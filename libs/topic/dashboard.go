@@ -27,7 +27,7 @@ type ComponentRecord struct {
 	Dashboards              []string `json:"dashboards"` // ids of the dashboards with the component
 }
 
-// PublicDashboard is the part of a dashboard that visitors may know.
+// PublicDashboard is a dashboard with a public page, and its organization. Its components include hidden ones (see Visible).
 type PublicDashboard struct {
 	DashboardRecord
 	Organization string `json:"organization"`

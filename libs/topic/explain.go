@@ -18,7 +18,7 @@ type ExplainQuery struct {
 	Changes []RecipientQuery `json:"changes"`
 }
 
-// Explanation has the recipients with the address or the URL, one for each dashboard.
+// Explanation has the recipients with the address or the URL, one for each dashboard, at most MaxExplainedRecipients.
 type Explanation struct {
 	Recipients []ExplainedRecipient `json:"recipients"`
 }
@@ -27,7 +27,7 @@ type Explanation struct {
 type ExplainedRecipient struct {
 	Recipient   `json:",inline"`
 	DashboardID string       `json:"dashboardId"`
-	Missing     bool         `json:"missing,omitempty"` // not stored; only its ID, which it had if it was deleted, and DashboardID are known
+	Missing     bool         `json:"missing,omitempty"` // not stored; ID is the id that a stored recipient would have or had, UpdatedAt and Suppression are empty
 	UpdatedAt   time.Time    `json:"updatedAt,omitzero"`
 	Suppression *Suppression `json:"suppression,omitempty"`
 	Verdicts    []Verdict    `json:"verdicts"` // one for each change of the query
@@ -39,12 +39,12 @@ type Suppression struct {
 	Since  time.Time `json:"since"`
 }
 
-// Verdict says whether the list of a change's recipients has a recipient today.
+// Verdict says whether a recipient would be on the list of a change's recipients today.
 type Verdict struct {
-	Rule        Rule      `json:"rule,omitempty"`       // the first rule that keeps the recipient off the list; empty: the list has it
+	Rule        Rule      `json:"rule,omitempty"`       // the first rule that keeps the recipient off the list; empty: the recipient is on the list
 	CreatedAt   time.Time `json:"createdAt,omitzero"`   // with an empty Rule: when the recipient was created
 	ChosenAt    time.Time `json:"chosenAt,omitzero"`    // with an empty Rule: since when the recipient includes a component of the change; zero: not recorded
-	ConfirmedAt time.Time `json:"confirmedAt,omitzero"` // with an empty Rule: since when such a choice is confirmed or verified
+	ConfirmedAt time.Time `json:"confirmedAt,omitzero"` // with an empty Rule: since when such a component is confirmed, or the endpoint is verified
 }
 
 // Rule names why a recipient is not on the list of a change's recipients.
@@ -53,7 +53,7 @@ type Rule string
 // The rules.
 const (
 	RuleNotSubscribed  Rule = "not_subscribed"     // the recipient is not stored
-	RuleOtherDashboard Rule = "other_dashboard"    // the dashboard of the recipient shows none of the components, or is none of those of an event without components
+	RuleOtherDashboard Rule = "other_dashboard"    // the dashboard of the recipient shows none of the components, or is not a dashboard of the event without components
 	RuleUnconfirmed    Rule = "unconfirmed"        // the subscription is not confirmed
 	RuleUnverified     Rule = "unverified"         // the endpoint is not verified
 	RulePaused         Rule = "paused"             // the recipient is paused

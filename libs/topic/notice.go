@@ -2,8 +2,9 @@ package topic
 
 import "time"
 
-// Notice asks delivery to send one message to one recipient without a change of an event: the test of an endpoint, or
-// a mail about an endpoint or to a member. It contains no address and no link. Delivery asks Service for them right before it sends.
+// Notice asks delivery to send one message to one recipient without a change of an event: the test of an endpoint, or a
+// mail about an endpoint or to a member. It contains no address and no link. Delivery asks Service for the address and
+// the link right before it sends.
 type Notice struct {
 	ID           string           `json:"id"` // UUID v7, the same for every publication
 	Kind         Kind             `json:"kind"`
@@ -11,8 +12,8 @@ type Notice struct {
 	OccurredAt   time.Time        `json:"occurredAt"`
 	Channel      Channel          `json:"channel"`
 	Service      RecipientService `json:"keeper"`    // the service that resolves Recipient
-	Recipient    string           `json:"recipient"` // id of an endpoint, or the id that identity returns for a member
-	// Destination is a digest of the URL or address, as in Recipient.
+	Recipient    string           `json:"recipient"` // id of an endpoint, a subscriber or a signing key, or the id that identity returns for a member
+	// Destination is a digest of the URL or address, like Destination of Recipient.
 	Destination string          `json:"destination"`
 	Event       *Event          `json:"event,omitempty"`    // example of an event, for EndpointTest
 	Endpoint    *EndpointReport `json:"endpoint,omitempty"` // report for mail about an endpoint

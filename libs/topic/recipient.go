@@ -4,10 +4,11 @@ package topic
 type RecipientQuery struct {
 	Kind       Kind     `json:"kind"`
 	Channel    Channel  `json:"channel"`
-	Components []string `json:"components"` // ids of the affected components that may be named
+	Components []string `json:"components"` // ids of the affected components that messages may name
 	// Dashboards contains, by the id of each component, the dashboards that show the component. Nil: the service asks events.
 	Dashboards map[string][]string `json:"dashboards,omitempty"`
-	// AllOf is the ids of dashboards with all of whose recipients the change is concerned. Then there are no Components.
+	// AllOf has the ids of the dashboards of an event without components. The change concerns all recipients of these
+	// dashboards. Components is empty then.
 	AllOf     []string `json:"allOf,omitempty"`
 	Endpoints []int64  `json:"endpoints,omitempty"` // only these legacy ids; empty: every endpoint
 	After     string   `json:"after,omitempty"`     // Next of the previous page; empty: the first page
@@ -55,7 +56,7 @@ type VersionQuery struct {
 	Dashboards []string `json:"dashboards"` // ids, at most MaxRecipients
 }
 
-// RecipientsVersion is the answer to a VersionQuery. If a caller first asks for the version and then resolves a
+// RecipientsVersion is the response to a VersionQuery. If a caller first asks for the version and then resolves a
 // destination, the destination is current until the version changes. Its Dashboard may change without a new version.
 type RecipientsVersion struct {
 	Version    int64       `json:"version"`

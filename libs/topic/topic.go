@@ -116,9 +116,9 @@ type Silence string
 
 // The reasons of a Silence.
 const (
-	SilentRequest    Silence = "notify_off"        // the request named no channel; for the scheduler, the last request that named any
+	SilentRequest    Silence = "notify_off"        // the request chose no channel; for the scheduler, the last request that chose channels for the scheduler chose none
 	SilentDraft      Silence = "draft"             // the event is a draft
-	SilentBackdated  Silence = "backdated"         // by default nobody is notified of what began, or is about, a time long ago
+	SilentBackdated  Silence = "backdated"         // by default nobody is notified of an event that began long ago, or of an entry about a time long ago
 	SilentLegacy     Silence = "legacy"            // by default a write on the legacy interface notifies nobody
 	SilentLate       Silence = "late_reminder"     // the planned start has passed before the reminder
 	SilentComponents Silence = "components_hidden" // messages may name none of the components, or the dashboards of an event without components were deleted
@@ -147,9 +147,10 @@ type Event struct {
 	ScheduledEndAt   *time.Time  `json:"scheduledEndAt,omitempty"`
 	Hidden           bool        `json:"hidden,omitempty"` // dashboards do not show the event, so messages have no link
 	Components       []Component `json:"components"`       // the affected components that messages may name
-	// Dashboards is the ids of the dashboards of an event without components. Such an event concerns all their recipients.
+	// Dashboards has the ids of the dashboards of an event without components. Such an event concerns all recipients of
+	// these dashboards.
 	Dashboards []string `json:"dashboards,omitempty"`
-	// Places is the ids of the dashboards that Component.PlacedOn refers to. Only the result of Compact has it.
+	// Places has the ids of the dashboards that Component.PlacedOn refers to. Only the result of Compact has Places.
 	Places []string `json:"places,omitempty"`
 }
 
@@ -162,8 +163,8 @@ type EventState struct {
 	Components []string  `json:"components"` // ids of the affected components that messages may name
 	// Dashboards contains, by the id of each component, the dashboards that show the component. Nil: unknown.
 	Dashboards map[string][]string `json:"dashboards"`
-	// ShownOn is the ids of the dashboards that show the event: those of its Components, or of an event without
-	// components. Nil: unknown.
+	// ShownOn has the ids of the dashboards that show the event: the dashboards of its Components, or the dashboards of
+	// the event if it has no components. Nil: unknown.
 	ShownOn []string `json:"shownOn"`
 }
 

@@ -16,8 +16,8 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
 
-// SignInHeader has the value SignInAgain in the response to fault.ErrSignInAgain. SecretHeader is set by the console in the
-// response that shows a new secret. It tells the gateway not to show the page again later.
+// SignInHeader has the value SignInAgain in the response to fault.ErrSignInAgain. The console sets SecretHeader in a
+// response that shows a new secret. The gateway then repeats this response only for a short time.
 const (
 	SignInHeader = "Bellbuoy-Sign-In"
 	SignInAgain  = "again"
@@ -33,9 +33,10 @@ func Handle(handler func(c *gin.Context) error) gin.HandlerFunc {
 	}
 }
 
-// Fail ends the request with the response for err. A peer gets the form of package peer, any other caller the App
-// form {"error": "..."}. A Denied fault has no body. The span and the log get the cause of a 5xx, unless the caller has
-// left, which ends what it asked for. A Throttled error and fault.ErrSignInAgain have a header.
+// Fail ends the request with the response for err. A peer gets a peer.Refusal as JSON. Another caller gets the App form
+// {"error": "..."}, or no body for a Denied fault, and a header for an Unavailable fault, a Throttled error and
+// fault.ErrSignInAgain. The span and the log get the cause of a 5xx, unless the caller has disconnected, because that
+// cancels the work on the request.
 func Fail(c *gin.Context, err error) {
 	f := fault.As(err)
 	left := errors.Is(c.Request.Context().Err(), context.Canceled)

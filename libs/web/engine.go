@@ -58,7 +58,7 @@ func NewEngine(service string, process boot.Process, signer *passport.Signer) *g
 	return engine
 }
 
-// observe logs each request when it has ended, and counts its time by route and status.
+// observe logs each request when it has ended, and measures its time by method, route and status.
 func observe(log *slog.Logger, metrics prometheus.Registerer) gin.HandlerFunc {
 	seconds := boot.RequestSeconds(metrics)
 	return func(c *gin.Context) {

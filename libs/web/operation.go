@@ -89,7 +89,7 @@ type None struct{}
 type Call[P, B any] struct {
 	context.Context
 	Caller     passport.Passport
-	UserAgent  string // User-Agent of the request; the console passes on the one of the member's browser
+	UserAgent  string // User-Agent of the request; the console sends the User-Agent of the member's browser
 	Parameters P
 	List       List   // for page tokens
 	text       []byte // the body

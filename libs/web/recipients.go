@@ -26,7 +26,7 @@ type VersionedRecipients interface {
 	Version(ctx context.Context, organization string, query topic.VersionQuery) (topic.RecipientsVersion, error)
 }
 
-// CountedRecipients is implemented by Recipients that an index counts.
+// CountedRecipients is implemented by Recipients that can count the recipients of a change.
 type CountedRecipients interface {
 	Count(ctx context.Context, organization string, query topic.RecipientQuery) (topic.RecipientCount, error)
 }
@@ -81,7 +81,8 @@ func recipientRoutes(engine *gin.Engine) *gin.RouterGroup {
 	return engine.Group(peer.Prefix+"/organizations/:"+OrganizationParam+"/recipients", Surface(passport.Peer))
 }
 
-// MountResolve adds the route of peer.Recipients.Resolve. A service whose recipients get only notices needs no other.
+// MountResolve adds the route of peer.Recipients.Resolve. A service whose recipients get only notices needs no other
+// route of peer.Recipients.
 func MountResolve(engine *gin.Engine, resolve func(ctx context.Context, organization string, query topic.ResolveQuery) ([]topic.Destination, error)) {
 	recipientRoutes(engine).POST("/resolve", answer(func(ctx context.Context, organization string, query topic.ResolveQuery) (packed, error) {
 		destinations, err := resolve(ctx, organization, query)

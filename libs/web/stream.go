@@ -10,15 +10,15 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/passport"
 )
 
-// streamPause is the time after which a Stream fails whose client reads nothing. It is longer than that of the gateway, which
-// is between them and knows the client.
+// streamPause is the time after which a write to a Stream fails if the gateway reads nothing. It is longer than the time for
+// which the gateway waits for its client.
 const streamPause = 2 * time.Minute
 
-// clientContext is the key of the context of a request without the time limit.
+// clientContext is the key, in the context of gin, of the context of the request without the time limit.
 const clientContext = "web.client"
 
 // Stream is a response that may last longer than the time limit of a request, such as a download of many records. Its
-// context ends when the client has left.
+// context ends when the client has disconnected, or when the limit of NewStream is over.
 type Stream struct {
 	context.Context
 	writer  gin.ResponseWriter
