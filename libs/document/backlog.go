@@ -12,8 +12,8 @@ import (
 )
 
 // backlog measures the age of the outbox: the age of the oldest message that the relay of this process has claimed and
-// not published. It needs no query. While the broker is down, each relay claims only some of
-// the messages. Their age grows until all of them are published.
+// not published. It needs no query. While the broker is down, each relay claims only some of the messages. Their age
+// grows until all of them are published.
 type backlog struct {
 	since   atomic.Int64 // time of the oldest waiting message, in Unix milliseconds; 0: no message waits
 	failing time.Time    // time of the oldest message of the failed rounds; zero if the last round was successful
@@ -32,7 +32,7 @@ func (b *backlog) gauge() prometheus.GaugeFunc {
 	})
 }
 
-// claimed sets the age when the relay is about to publish claims. held are the documents that wait for a later round.
+// claimed sets the age when the relay is about to publish claims. held has the documents that wait for a later round.
 func (b *backlog) claimed(claims []engine.Claim, held map[string]heldBack) {
 	b.set(earlier(b.waiting(held), oldest(claims)))
 }

@@ -13,9 +13,9 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
 
-// UpsertMany stores items and replaces those whose keys exist. It compares no versions, writes no messages and does
-// not run Derive, so it is for rows that only one writer changes (projections, logs). A batch is one transaction on
-// SQLite and one bulk write on MongoDB.
+// UpsertMany stores items. An item replaces the stored record with its key, if there is one. It compares no versions,
+// writes no messages and does not run Derive, so it is for rows that only one writer changes (projections, logs). A
+// batch is one transaction on SQLite and one bulk write on MongoDB.
 func (c *Collection[T]) UpsertMany(ctx context.Context, items []T) error {
 	defer c.span(&ctx, "upsert many")()
 	if c.shape.Shard.ByField && c.shape.Shards() { // MongoDB needs the shard key in the filter of an upsert

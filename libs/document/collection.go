@@ -46,7 +46,7 @@ func (c *Collection[T]) Get(ctx context.Context, key string) (T, error) {
 	return *item, nil
 }
 
-// GetMany returns the records of keys in the order of keys, without those that do not exist.
+// GetMany returns the records of keys in the order of keys. It omits keys without a record.
 func (c *Collection[T]) GetMany(ctx context.Context, keys []string) ([]T, error) {
 	defer c.span(&ctx, "get many")()
 	byKey := make(map[string]*engine.Record, len(keys))
@@ -79,13 +79,13 @@ func (c *Collection[T]) Insert(ctx context.Context, item T, messages ...topic.Me
 	return c.store(ctx, c.schema.Key(&item), &item, false, 0, messages, func() {})
 }
 
-// Update loads the record of key, calls change to alter it, and replaces it together with its messages. If another
-// writer has replaced the record meanwhile, Update starts over until ctx ends. If change returns an error, Update
-// writes nothing and returns the error. If the error is fault.ErrUnchanged, Update writes nothing and returns the
-// record without an error. If there is no such record, it returns fault.NotFound. change may run several times, so it
-// must have no other effect. One exception is allowed: change may insert other records that only this record refers
-// to, if a later job deletes the unreferenced ones (parts of editions, services/events). change must not write this
-// record itself: such a write waits for two seconds and then makes Update start over.
+// Update loads the record of key, calls change to alter it, and stores the altered record with the messages that change
+// returns. If another writer has replaced the record meanwhile, Update starts over until ctx ends. If change returns an
+// error, Update writes nothing and returns the error. If the error is fault.ErrUnchanged, Update writes nothing and
+// returns the record without an error. If there is no such record, it returns fault.NotFound. change may run several
+// times, so it must have no other effect. One exception is allowed: change may insert other records that only this
+// record refers to, if a later job deletes the unreferenced ones (parts of editions, services/events). change must not
+// write this record itself: such a write waits for two seconds and then makes Update start over.
 func (c *Collection[T]) Update(ctx context.Context, key string, change func(*T) ([]topic.Message, error)) (T, error) {
 	defer c.span(&ctx, "update")()
 	return c.write(ctx, key, false, c.existing(change))
@@ -145,8 +145,9 @@ func (c *Collection[T]) write(ctx context.Context, key string, remove bool, chan
 	}
 }
 
-// appeared reports whether another writer has created the record of key since write found no record. A conflict that names a
-// unique index does not exclude this: if the key and a unique value both exist, the engine names only one of them.
+// appeared reports whether another writer has created the record of key since write found no record. A conflict that
+// names a unique index does not exclude this: if the key and a unique value both exist, the engine names only one of
+// them.
 func (c *Collection[T]) appeared(ctx context.Context, key string, conflict error) bool {
 	if ViolatedIndex(conflict) == "" {
 		return true

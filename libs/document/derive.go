@@ -73,8 +73,8 @@ func (d *derivations) end(name string) {
 
 // join adds entries to the run of the document that has not started, and returns the run. It creates the run if there
 // is none. The run calls the work of the last caller. This work may have an older record than that of another caller,
-// but derive compares its record with the stored one. When the run ends, it calls the notify of the caller that
-// created it. The caller must have called begin.
+// but derive compares its record with the stored one. When the run ends, it calls notify of the caller that
+// created the run. The caller must have called begin.
 func (d *derivations) join(ctx context.Context, name string, entries []engine.Entry, work deriveWork, notify func()) *deriveRun {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -163,7 +163,7 @@ func (d *derivations) unfinished(name string) bool {
 // take counts the leading entries whose Derive succeeded in this process, and removes their ids from d.derived. It
 // stops at the first other entry. busy reports whether a write or run of the document is in progress or due. If busy
 // is true, take resets fresh, so that the relay does not claim the document until another run succeeds or the last
-// one ends.
+// write or run ends.
 func (d *derivations) take(name string, entries []engine.Entry) (derived int, busy bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -170,11 +170,11 @@ func (db *Database) Last(ctx context.Context, counter string) (int64, error) {
 }
 
 // Migrate changes the database so that it matches the declarations. It creates missing collections, columns and
-// indexes, rebuilds changed indexes and drops undeclared indexes. On MongoDB the first Migrate that runs a day or more
-// after the first Migrate without an index drops this index: no process of the former version uses it then. Migrate
-// computes new fields and fields with a new Revision for the stored records. While the engine does not respond, Migrate
-// logs a line and retries until ctx ends. It does not retry when a local path cannot hold the database. It returns an
-// error for a database of a newer program (see Format). On MongoDB several processes may migrate at once.
+// indexes, rebuilds changed indexes and drops undeclared indexes. On MongoDB it keeps an undeclared index for a day,
+// because processes of the former version may use it. A later Migrate drops the index. Migrate computes new fields and
+// fields with a new Revision for the stored records. While the engine does not respond, Migrate logs a line and retries
+// until ctx ends. It does not retry when a local path cannot hold the database. It returns an error for a database of a
+// newer program (see Format). On MongoDB several processes may migrate at once.
 func (db *Database) Migrate(ctx context.Context) error {
 	shapes := db.declared()
 	pause := 100 * time.Millisecond

@@ -9,10 +9,10 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/find"
 )
 
-// Find returns a page of the records that match q. A declared index must serve the conditions and the order.
-// Otherwise q.Scan must name an index, and Find examines the records within its prefix one by one. Without q.Order
-// the records have the order of the index. The key is always the last part of the order. A page can end before
-// q.Limit because of q.MaxBytes.
+// Find returns a page of the records that match q. A declared index must serve the conditions and the order. Otherwise
+// q.Scan must name an index. Find then examines one by one the records that match the conditions on the first fields of
+// this index. Without q.Order the records have the order of the index. The key is always the last part of the order. A
+// page can end before q.Limit because of q.MaxBytes.
 func (c *Collection[T]) Find(ctx context.Context, q find.Query) (find.Page[T], error) {
 	defer c.span(&ctx, "find")()
 	var page find.Page[T]
@@ -53,7 +53,7 @@ func (c *Collection[T]) Find(ctx context.Context, q find.Query) (find.Page[T], e
 }
 
 // Each calls visit for every record that matches q, in order. It reads page by page. Other writers may write records
-// meanwhile. Each still visits a record that does not change meanwhile exactly once. If visit returns an error, Each
+// meanwhile. Each still visits exactly once each record that does not change meanwhile. If visit returns an error, Each
 // returns the error.
 func (c *Collection[T]) Each(ctx context.Context, q find.Query, visit func(T) error) error {
 	limit := q.Limit

@@ -33,9 +33,9 @@ const (
 	unsentTime = 15 * time.Second
 )
 
-// Relay publishes the messages of the outboxes and clears them until ctx ends. It publishes each message at least
-// once, and the messages of one document in the order of their writes. If the Derive of a write failed or its process
-// was killed, Relay repeats Derive before it publishes the messages of the write. A write of this process wakes
+// Relay publishes the messages of the outboxes and clears them until ctx ends. It publishes each message at least once,
+// and the messages of one document in the order of their writes. If the Derive of a write failed or the process of the
+// write was killed, Relay repeats Derive before it publishes the messages of the write. A write of this process wakes
 // Relay. Several processes may relay one MongoDB database. Relay finds messages of other processes within relayPoll. In
 // collections with a Derive, it publishes them only if the other process has not published them within a second. Call
 // Relay once per Database.

@@ -15,8 +15,8 @@ import (
 // Schema declares a collection of T. T is plain data: JSON struct tags, no embedded structs, no interface fields.
 type Schema[T any] struct {
 	Name string
-	// Key returns the immutable key of the record. The engine enforces that keys are unique. So if the key consists
-	// of values of the record, these values are unique too.
+	// Key returns the immutable key of the record. The engine enforces that keys are unique. So if the key
+	// combines values of the record, no two records have the same combination.
 	Key     func(*T) string
 	Fields  []Field[T]
 	Indexes []Index
@@ -57,7 +57,7 @@ func ByKey() Shard { return Shard{byKey: true} }
 // indexes and queries are ready. The field of a record must not change.
 func By(field string) Shard { return Shard{field: field} }
 
-// Whole keeps the collection on one shard, for a reason such as a value that is unique on the installation.
+// Whole keeps the collection on one shard, for a reason such as a value that must be unique in the whole installation.
 func Whole(reason string) Shard { return Shard{whole: reason} }
 
 // Field is a value of a record that queries and indexes can name.

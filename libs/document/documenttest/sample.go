@@ -30,7 +30,7 @@ import (
 // maxDepth bounds the depth of a sample, because types may contain themselves.
 const maxDepth = 8
 
-// changes are the values by which a variant differs from the full sample, by the paths of the members.
+// changes has the values in which a variant differs from the full sample, by the path of the member.
 type changes map[string]reflect.Value
 
 // fields returns the lines of a collection. A collection without fields has one line, with "-" as the name of the
@@ -123,7 +123,7 @@ func compute(c document.Declaration, s *sample) []string {
 
 func result(f document.DeclaredField, record any) (text string) {
 	defer func() {
-		if cause := recover(); cause != nil { // no record is stored with such members
+		if cause := recover(); cause != nil { // a field may panic for members that no stored record has
 			text = fmt.Sprintf("panic: %v", cause)
 		}
 	}()

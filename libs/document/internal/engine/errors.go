@@ -8,7 +8,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/fault"
 )
 
-// ErrStale means that the stored document has another version than the one to be replaced.
+// ErrStale means that the stored document has another version than the caller has read, or does not exist any more.
 var ErrStale = errors.New("the stored document has another version")
 
 // ConflictError means that a key or a value of a unique index exists already.
@@ -32,7 +32,7 @@ type UnavailableError struct{ Err error }
 func (e *UnavailableError) Error() string { return e.Err.Error() }
 func (e *UnavailableError) Unwrap() error { return e.Err }
 
-// UnusableError means that the local path cannot hold the database, now or after a retry.
+// UnusableError means that the local path cannot hold the database, and that a retry cannot help.
 type UnusableError struct {
 	Path string
 	Err  error

@@ -11,7 +11,7 @@ import (
 )
 
 const (
-	// BatchSize bounds the records in one operation of an engine. So a bulk write delays other writes for
+	// BatchSize bounds the number of records in one operation of an engine. So a bulk write delays other writes for
 	// milliseconds only.
 	BatchSize = 500
 	// RelayBatch is the largest number of documents whose messages are published together.
@@ -83,8 +83,8 @@ type Repetition struct {
 // Page counts the bytes of a page while an engine reads its records.
 type Page struct{ Limit, bytes int }
 
-// Full adds r to the page and returns false, unless the records before r have reached Limit. Then it returns true,
-// and r belongs to the next page.
+// Full adds r to the page and returns false, unless the records before r have Limit bytes or more. Then it returns
+// true, and r belongs to the next page. If Limit is 0, Full always returns false.
 func (p *Page) Full(r *Record) bool {
 	was := p.bytes
 	p.bytes += len(r.Body)

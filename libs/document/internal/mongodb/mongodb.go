@@ -213,8 +213,8 @@ func unconfirmed(err error) bool {
 
 var duplicate = regexp.MustCompile(`index: (\S+)`)
 
-// uniqueSuffix is the suffix of the index that enforces uniqueness. Queries use the index whose name lacks the
-// suffix.
+// uniqueSuffix is the suffix of the name of an index that enforces uniqueness. Queries use the index whose name lacks
+// the suffix.
 const uniqueSuffix = ".unique"
 
 // violatedBy returns the name of the unique index from a duplicate-key error. It finds the name in the error's key

@@ -183,8 +183,8 @@ func regex(c plan.Condition) bson.Regex {
 	return r
 }
 
-// following returns the conditions for the records after the position. One of the conditions bounds the first field
-// of the order, so the server starts at that place in the index.
+// following returns the conditions for the records after the position. If the position excludes values of the first
+// field of the order, one condition bounds this field, so that the server starts at the position in the index.
 func (p query) following() bson.A {
 	var ranges bson.A
 	for _, conditions := range p.Beyond() {

@@ -78,7 +78,8 @@ func (e *Engine) claimIn(ctx context.Context, c *mongo.Collection, s *plan.Shape
 		if skip(s.Name, w.ID) {
 			continue
 		}
-		// Only the messages that were read are claimed. Messages that are appended later belong to the next claim.
+		// At most RelayMessages of the messages are claimed. The others, and messages that are appended later, belong to the
+		// next claim.
 		first := w.Outbox[:min(len(w.Outbox), engine.RelayMessages)]
 		claims = append(claims, engine.Claim{Shape: s, Key: w.ID, Entries: first, Token: token, Deleted: w.Unique == nil, Abandoned: w.Token != ""})
 		models = append(models, mongo.NewUpdateOneModel().SetFilter(bson.D{{Key: "_id", Value: w.ID}, {Key: "p", Value: w.P}}).

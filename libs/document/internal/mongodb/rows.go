@@ -88,8 +88,8 @@ func uniqueEntries(s *plan.Shape, ix *plan.Index, r *engine.Record) bson.A {
 	return find.Values(entries, func(entry bson.D) any { return entry })
 }
 
-// change returns the update that sets fields and appends entries. It does not replace a later p, because that is the
-// end of a claim.
+// change returns the update that sets the fields in set and appends entries. It does not replace a later p, because
+// that is the end of a claim.
 func (e *Engine) change(set bson.D, entries []engine.Entry) bson.D {
 	if len(entries) > 0 {
 		set = append(set, bson.E{Key: "w", Value: e.id})
@@ -266,7 +266,7 @@ func (e *Engine) WriteMany(ctx context.Context, s *plan.Shape, writes []engine.W
 	if err != nil {
 		return err
 	}
-	// The first write is made alone, so that none is made if it fails.
+	// The first write is made alone, so that no write is made if the first one fails.
 	if err := e.bulkWrite(ctx, c, s, writes[:1]); err != nil || len(writes) == 1 {
 		return err
 	}

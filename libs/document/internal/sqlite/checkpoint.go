@@ -13,8 +13,8 @@ const (
 	// mostLogged is the number of pages of the log at which the writing connection itself makes a checkpoint. That
 	// happens if so much is written that the log is never empty.
 	mostLogged = 16 << 10
-	// passes is the largest number of passes of a checkpoint. A pass copies the pages that were written during the pass
-	// before it. SQLite uses the log from its beginning again once all of its pages are in the file.
+	// passes is the largest number of passes of a checkpoint. A further pass copies the pages that were written during
+	// the pass before it. SQLite uses the log from its beginning again once all of its pages are in the file.
 	passes = 3
 )
 
@@ -24,7 +24,7 @@ const (
 type checkpoints struct {
 	db     *sql.DB
 	logged int           // the number of pages written since the last checkpoint was started
-	wanted chan struct{} // has room for one
+	wanted chan struct{} // capacity 1
 	done   chan struct{}
 }
 

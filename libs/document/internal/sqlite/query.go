@@ -245,8 +245,8 @@ func (p *query) sequence(q *clause, first int) {
 func (p *query) side() bool  { return p.Index != nil && p.Index.Many >= 0 && !p.Index.Words }
 func (p *query) words() bool { return p.Index != nil && p.Index.Words }
 
-// within reports whether the index's table contains fields and the fields of all conditions. Then the query need not
-// read the records.
+// within reports whether the index's table contains the given fields and the fields of all conditions. Then the query
+// need not read the records.
 func (p *query) within(fields ...int) bool {
 	for _, c := range p.Where {
 		if c.Again {

@@ -29,7 +29,7 @@ type Engine struct {
 
 	written sync.Map // *plan.Shape: its *writeTexts
 
-	mu     sync.Mutex // guards the rest
+	mu     sync.Mutex // guards the fields below
 	reads  *statements
 	writes *writer
 	closed bool
@@ -145,7 +145,7 @@ func fileURL(path string, parameters url.Values) string {
 var errInUse = errors.New("another process uses it")
 
 // lockFile locks path for this process. The operating system removes the lock when the process ends, also by a kill.
-// It does not remove the file.
+// The file stays.
 func lockFile(path string) (io.Closer, error) {
 	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {

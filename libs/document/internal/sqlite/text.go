@@ -13,8 +13,8 @@ import (
 // textFunction is the SQL function that compares texts. LIKE of SQLite folds ASCII only.
 const textFunction = "bellbuoy_text"
 
-// registerText registers textFunction once, because the driver registers functions for the whole process and returns
-// an error for a second one of the same name. The function reads its arguments in SQLite's memory, because the driver
+// registerText registers textFunction once, because the driver registers functions for the whole process and returns an
+// error for a second function of the same name. The function reads its arguments in SQLite's memory, because the driver
 // cuts copies of texts at a NUL. It does not use that memory after it returns.
 var registerText = sync.OnceValue(func() error {
 	return sqlite.RegisterFunction(textFunction, &sqlite.FunctionImpl{NArgs: 4, Deterministic: true, VolatileArgs: true, Scalar: func(_ *sqlite.FunctionContext, args []driver.Value) (driver.Value, error) {
