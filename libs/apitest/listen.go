@@ -52,7 +52,7 @@ func (h *Heard) Records(topic string) []stream.Record {
 	return found
 }
 
-// Messages returns the same records decoded from JSON. It fails the test if a record is not a T.
+// Messages returns the records that Records returns, decoded from JSON. It fails the test if a record is not a T.
 func Messages[T any](t testing.TB, h *Heard, topic string) []T {
 	t.Helper()
 	var messages []T

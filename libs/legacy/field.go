@@ -28,7 +28,7 @@ type Field struct {
 
 	Required   bool // on create; a String must then not be blank, also on PUT
 	Readonly   bool // output only: ignored in a body
-	InputOnly  bool // never in an output: neither filtered nor ordered by
+	InputOnly  bool // never in the output; lists cannot be filtered or ordered by the field
 	Nullable   bool // may be null in output; a null in a body clears it (Input.Null)
 	Unique     bool // for the schema; the domain enforces it
 	Max        int  // most characters of a String; 0 means no limit
@@ -67,8 +67,8 @@ type Relation struct {
 	// Resolve returns the key under which the record stores the related record with the integer id. It returns
 	// fault.NotFound if the caller's organization has no such record. Without Resolve the key is the id in decimal.
 	Resolve func(ctx context.Context, caller passport.Passport, id int64) (key string, err error)
-	// Named returns a related record that a body names by its value: {"status": "investigating"}. The member is the
-	// last part of To.
+	// Named returns a related record that a body names by its value: {"status": "investigating"}. The name of the member
+	// is the last part of To.
 	Named func(value string) (id int64, key string, found bool)
 	// New are the fields of a related record that a body may send as an object without id or URI: {"email":
 	// "x@example.com"} becomes Ref.New. The operation then finds or creates this record in its own atomic write.

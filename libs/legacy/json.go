@@ -73,8 +73,8 @@ func readBody(r *http.Request) (map[string]any, error) {
 	return parseBody(content)
 }
 
-// parseBody returns an error for texts that encoding/json would silently change to U+FFFD: invalid UTF-8, and one
-// half of an escaped surrogate pair. If a name occurs twice, the last member counts.
+// parseBody decodes a JSON object. It returns an error for texts that encoding/json would silently change to U+FFFD:
+// invalid UTF-8, and one half of an escaped surrogate pair. If a name occurs twice, the last member counts.
 func parseBody(content []byte) (map[string]any, error) {
 	decoder := json.NewDecoder(bytes.NewReader(content))
 	decoder.UseNumber()

@@ -190,7 +190,8 @@ func (e endpoint[T]) get(r *http.Request, caller passport.Passport, id int64) (T
 	return items[0], nil
 }
 
-// set writes the objects whose ids are in asked, in this order. It returns an Invalid fault for more than maxLimit ids.
+// set writes the objects whose ids are in asked, in this order, and lists the other ids in not_found. It returns an Invalid
+// fault for more than maxLimit ids.
 func (e endpoint[T]) set(w http.ResponseWriter, r *http.Request, caller passport.Passport, asked []string) error {
 	if len(asked) > maxLimit {
 		return invalid("A set must name at most %d objects.", maxLimit)
@@ -225,7 +226,7 @@ type setTail struct {
 	NotFound []string `json:"not_found,omitempty"`
 }
 
-// members returns the records with the ids asked, by id. whole is false if they do not fit into one page.
+// members returns the records whose ids are in asked, by id. whole is false if the records do not fit into one page.
 func (e endpoint[T]) members(ctx context.Context, caller passport.Passport, asked []string) (found map[int64]T, whole bool, err error) {
 	var ids []int64
 	for _, text := range asked {

@@ -69,7 +69,7 @@ type Path struct {
 }
 
 // ParsePath parses a decoded URL path, with or without the trailing slash. It returns false for a path that this
-// interface does not have (404). An id that is not a positive 64-bit integer makes such a path. It also returns false
+// interface does not have (404), such as a path with an id that is not a positive 64-bit integer. It also returns false
 // for Base itself (discovery).
 func ParsePath(path string) (Path, bool) {
 	rest, under := strings.CutPrefix(path, Base)

@@ -148,8 +148,8 @@ func (m *member) refetch() {
 	})
 }
 
-// request returns a context for the next request of the leader's fetcher. The fetcher must get it before it looks for
-// partitions with room, and call end after the request.
+// request returns a context for the next request of the leader's fetcher. The fetcher must call request before it looks
+// for partitions with room, and end after the request.
 func (m *member) request(leader int64) (ctx context.Context, end func()) {
 	ctx, end = context.WithCancel(m.intake)
 	m.waking.Lock()

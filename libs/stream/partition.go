@@ -37,7 +37,7 @@ type partition struct {
 	unbroken  func() bool  // reports whether the process has not been suspended since the assignment
 	lag       *prometheus.GaugeVec
 	intake    context.Context // ends when no new work may begin
-	work      context.Context // ends when the partition is given back
+	work      context.Context // ends when the partition is given back, at most StopTimeout after the end of intake
 	endIntake func()
 	interrupt func()
 	idle      chan struct{} // closed when the intake has ended and no work is running

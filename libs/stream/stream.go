@@ -10,8 +10,8 @@
 //   - After a rebalance, a Reader still returns records that it fetched before. This package uses ConsumerGroup,
 //     Generation and plain fetches instead.
 //   - The library's balancers take all partitions from all members at each rebalance. A member must then end all
-//     running work before it joins again, and the whole group waits for it. It sends no heartbeats in this time, so a
-//     wait longer than the session timeout ends its membership. Here members keep their partitions during a rebalance
+//     running work before it joins again, and the whole group waits for it. The member sends no heartbeats in this time,
+//     so a wait longer than the session timeout ends its membership. Here members keep their partitions during a rebalance
 //     and join at once. A partition that must move is given back in a second join, after the work on it has ended and
 //     is committed (balancer.go, member.go).
 //   - A Reader uses one connection and one long poll per partition. Here one fetch per broker requests all assigned

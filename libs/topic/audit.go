@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// AuditEntry reports one write to the organization's audit log. A write publishes exactly one entry. Before is null
-// for a create, After is null for a delete. Both contain only the members that package audit selects, and never a
-// secret.
+// AuditEntry reports one write to identity, which stores the entry in the organization's audit log. A write with an
+// audit.Origin publishes exactly one entry. Before is null for a create, After is null for a delete. Both contain only
+// the members that package audit selects, and never a secret.
 type AuditEntry struct {
 	ID            string          `json:"id"` // UUID v7, the same for every publication
 	Organization  string          `json:"organization"`

@@ -2,8 +2,8 @@ package topic
 
 import "time"
 
-// InboundMessage is a message of a monitoring tool with a valid signature. It is about the problem that the tool
-// calls ExternalID.
+// InboundMessage is a message of a monitoring tool with a valid signature. It is about one problem. ExternalID is the
+// tool's id of the problem.
 type InboundMessage struct {
 	ID        string `json:"id"`        // webhook-id
 	KeyID     string `json:"keyId"`     // id of the signing key

@@ -2,9 +2,9 @@ package topic
 
 import "time"
 
-// Notice asks delivery to send one message to one recipient without a change of an event: the test of an endpoint, or a
-// mail about an endpoint or to a member. It contains no address and no link. Delivery asks Service for the address and
-// the link right before it sends.
+// Notice asks delivery to send one message to one recipient without a change of an event: the test of an endpoint, a
+// message about a subscription, a mail about an endpoint or a signing key, or a message to a member. It contains no
+// address and no link. Delivery asks Service for the address and the link right before it sends.
 type Notice struct {
 	ID           string           `json:"id"` // UUID v7, the same for every publication
 	Kind         Kind             `json:"kind"`
@@ -21,7 +21,7 @@ type Notice struct {
 	Inbound     *InboundReport  `json:"inbound,omitempty"`  // report for mail about a signing key
 }
 
-// MemberReport is what a mail to a member describes.
+// MemberReport has the data for a mail to a member.
 type MemberReport struct {
 	Name  string     `json:"name,omitempty"`  // name of the key, the passkey or the provider of single sign-on
 	Until *time.Time `json:"until,omitempty"` // when the link in the mail expires
@@ -31,7 +31,7 @@ type MemberReport struct {
 type EndpointReport struct {
 	Channel    Channel    `json:"channel"`
 	URLDisplay string     `json:"urlDisplay"`
-	Failures   int        `json:"failures"` // consecutive
+	Failures   int        `json:"failures"` // number of consecutive failures
 	Since      *time.Time `json:"since,omitempty"`
 	HTTPStatus int        `json:"httpStatus,omitempty"` // status of the last failure
 	ErrorCode  string     `json:"errorCode,omitempty"`  // code of the last failure

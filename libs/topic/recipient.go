@@ -5,7 +5,8 @@ type RecipientQuery struct {
 	Kind       Kind     `json:"kind"`
 	Channel    Channel  `json:"channel"`
 	Components []string `json:"components"` // ids of the affected components that messages may name
-	// Dashboards contains, by the id of each component, the dashboards that show the component. Nil: the service asks events.
+	// Dashboards contains, by the id of each component, the dashboards that show the component. Only subscribers uses
+	// Dashboards. If it is nil, subscribers asks events.
 	Dashboards map[string][]string `json:"dashboards,omitempty"`
 	// AllOf has the ids of the dashboards of an event without components. The change concerns all recipients of these
 	// dashboards. Components is empty then.
@@ -100,7 +101,7 @@ type Destination struct {
 	Manage      string   `json:"manage,omitempty"`
 	Link        string   `json:"link,omitempty"`  // URL in a notice, which confirms a subscription, verifies or shows an endpoint, or lets a member choose a password
 	Code        string   `json:"code,omitempty"`  // six digits that confirm the subscription; a SubscriberConfirm contains them instead of Link
-	Names       []string `json:"names,omitempty"` // names of the components to confirm, or for SubscriberManage of the confirmed components; none: all; for a member the user name
+	Names       []string `json:"names,omitempty"` // names of the components to confirm, or (SubscriberManage) of the confirmed components, none: all components; for a member, the user name
 }
 
 // Template is the request to a webhook whose owner has composed it. It contains secrets.

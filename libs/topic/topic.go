@@ -63,7 +63,7 @@ const (
 	SubscriberConfirm  Kind = "subscriber.confirm"  // message with the link or code that confirms a subscription
 	SubscriberManage   Kind = "subscriber.manage"   // message with the link to the page of a subscription
 
-	// Kinds of a Notice to a member. All are mails.
+	// Kinds of a Notice to a member. All are mails, except a MemberTest by SMS or WhatsApp.
 	MemberInvitation     Kind = "member.invitation"      // with the link to choose the first password
 	MemberForgotten      Kind = "member.forgotten"       // with the link to choose another password
 	MemberPassword       Kind = "member.password"        // the password was changed
@@ -76,7 +76,7 @@ const (
 	MemberPasskeyRemoved Kind = "member.passkey_removed" // a passkey was removed
 	MemberReset          Kind = "member.reset"           // an admin removed the second factors
 	MemberSignOn         Kind = "member.sign_on"         // the member can sign in by single sign-on
-	MemberTest           Kind = "member.test"            // the member tests the mail server
+	MemberTest           Kind = "member.test"            // the member tests a channel
 )
 
 // Kinds returns every kind that an endpoint may choose, in the order of the documentation.
@@ -291,7 +291,7 @@ const (
 // once, so consumers deduplicate by DeliveryID.
 //
 // An outcome with Successes reports deliveries of one change that succeeded at the first attempt. Its DeliveryID,
-// Recipient, URLHash and At are empty. The function Each converts it to one outcome per delivery.
+// Recipient, URLHash, HTTPStatus and At are empty. The function Each converts it to one outcome per delivery.
 type Outcome struct {
 	Bucket       int       `json:"bucket"` // bucket of the destination
 	DeliveryID   string    `json:"deliveryId"`

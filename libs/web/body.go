@@ -18,8 +18,8 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/fault"
 )
 
-// Body reads the request's JSON into a T. An unknown, wrongly cased or repeated member, a value of the wrong type,
-// and text after the value cause an Invalid fault that names the member.
+// Body reads the request's JSON into a T. An unknown, wrongly cased or repeated member and a value of the wrong type cause
+// an Invalid fault that names the member. Text after the value causes an Invalid fault, too.
 func Body[T any](c *gin.Context) (T, error) {
 	var in T
 	text, err := readJSON(c)
@@ -40,7 +40,7 @@ func (r *Row[T]) UnmarshalJSONFrom(decoder *jsontext.Decoder) error {
 	return err
 }
 
-// Read returns the element. It checks what Body checks of a request.
+// Read returns the element. It makes the same checks as Body.
 func (r Row[T]) Read() (T, error) {
 	var in T
 	if r.text.Kind() != '{' {
@@ -86,7 +86,7 @@ func decode(text []byte, into any, strict bool) error {
 	return checkMembers("", target)
 }
 
-// checkJSON returns an Invalid fault if text is not JSON, or if of is a struct and text is not a JSON object.
+// checkJSON returns an Invalid fault if text is not JSON, or if the type of is a struct and text is not a JSON object.
 func checkJSON(text []byte, of reflect.Type) error {
 	value := jsontext.Value(text)
 	if !value.IsValid(jsontext.AllowDuplicateNames(true)) {
@@ -98,7 +98,7 @@ func checkJSON(text []byte, of reflect.Type) error {
 	return nil
 }
 
-// decodeFault turns an error of the decoder into a fault that names the member.
+// decodeFault turns an error of the decoder into an Invalid fault, which names the member if the JSON is valid.
 func decodeFault(err error) error {
 	syntax, _ := errors.AsType[*jsontext.SyntacticError](err)
 	semantic, ok := errors.AsType[*json.SemanticError](err)

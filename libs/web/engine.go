@@ -108,7 +108,7 @@ func recovery(log *slog.Logger) gin.HandlerFunc {
 	}
 }
 
-// wholeBody is the name of the body without a limit in the context of gin.
+// wholeBody is the key, in the context of gin, of the body without a limit.
 const wholeBody = "whole body"
 
 // Admit lets the handler read up to most bytes of the body, which may be more than MaxBody. The handler calls Admit before

@@ -90,7 +90,7 @@ type NotifyLater Notify
 // UnmarshalJSON implements json.Unmarshaler.
 func (n *NotifyLater) UnmarshalJSON(text []byte) error { return (*Notify)(n).UnmarshalJSON(text) }
 
-// Wording is like that of Notify.
+// Wording is like Wording of Notify.
 func (n NotifyLater) Wording() topic.Notify { return Notify(n).Wording() }
 
 // JSONSchemaBytes returns the schema for the generated document.

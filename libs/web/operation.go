@@ -54,8 +54,8 @@ type Operation struct {
 	// Example has the JSON of a request body and of its response. A test reads both strictly.
 	Example Example
 
-	// Parameters, Body and Response are the types of the handler's arguments and result. None means that there is
-	// none. Declare sets them.
+	// Parameters, Body and Response are the types of the handler's arguments and result. The type None means that there
+	// is no such argument or result. Declare sets the types.
 	Parameters, Body, Response reflect.Type
 	handler                    gin.HandlerFunc
 }
@@ -213,7 +213,7 @@ func (o Operation) Surface() passport.Surface {
 }
 
 // Idempotent reports whether the operation accepts an Idempotency-Key. Every write of the App interface does, except
-// those of the console alone: the console repeats its own forms instead.
+// Repeatable writes and writes of the console alone: the console repeats its own forms instead.
 func (o Operation) Idempotent() bool {
 	return o.Surface() == passport.App && o.Access == Members && o.Method != http.MethodGet && !o.Repeatable
 }
@@ -229,7 +229,7 @@ func (o Operation) Allows(roles ...string) bool {
 	return len(o.Roles) == 0 || passport.Passport{Roles: roles}.Has(o.Roles...)
 }
 
-// Statuses returns all statuses that the operation can respond with, in rising order.
+// Statuses returns the statuses that the document lists for the operation, in rising order.
 func (o Operation) Statuses() []int {
 	statuses := append([]int{
 		o.Status, http.StatusForbidden, http.StatusMethodNotAllowed, http.StatusServiceUnavailable,
@@ -304,7 +304,7 @@ func (o Operation) check() error {
 }
 
 // Mount adds the operations' routes to the engine. It returns an error if a declaration is incomplete or contradicts
-// its handler, or if two have the same ID. The service then does not start.
+// its handler, or if two operations of one interface have the same ID. The service then does not start.
 func Mount(engine *gin.Engine, operations []Operation) error {
 	ids := map[string]bool{}
 	for _, operation := range operations {

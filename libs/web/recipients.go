@@ -95,7 +95,8 @@ func MountResolve(engine *gin.Engine, resolve func(ctx context.Context, organiza
 	}))
 }
 
-// packed are destinations. They are sent in the form of topic.Pack if the caller accepts it, otherwise as JSON.
+// packed is a list of destinations. answer sends the list in the form of topic.Pack if the caller accepts this form, otherwise
+// as JSON.
 type packed []topic.Destination
 
 // answer returns a handler that reads a query, checks it, and responds with the result of do.

@@ -39,7 +39,7 @@ type setupView struct {
 	Service ServiceState `json:"service"`
 }
 
-// SetupOperation declares the operation that returns the state of a service. Every service mounts it.
+// SetupOperation declares the operation that returns the state of a service. Every service with a database mounts the operation.
 func SetupOperation(service string, state func(context.Context) ServiceState) Operation {
 	return Declare(Operation{
 		Method: "GET", Path: "/app/setup/" + service, ID: service + "Setup", Tag: "setup",

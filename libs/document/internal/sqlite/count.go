@@ -52,9 +52,10 @@ func (s shape) counted(ix *plan.Index) []object {
 	}
 }
 
-// fromBlock returns the SELECT of a page at an offset of a numbered index. The SELECT begins at a block. fromBlock returns
-// false if the offset is less than blockSize, if the page starts after a position, if the order is not that of the number,
-// or if the conditions are not equalities with one value on exactly the prefix of the index.
+// fromBlock returns the SELECT of a page at an offset of a numbered index. The SELECT begins at a block. fromBlock
+// returns false if the index is not numbered, if the offset is less than blockSize, if the page starts after a
+// position, if the order is not that of the number, or if the conditions are not equalities with one value on exactly
+// the prefix of the index.
 func (p *query) fromBlock() (clause, bool) {
 	first := p.Order[0]
 	if p.Index == nil || !p.Index.Numbered || !p.Sorted || p.After != nil || p.Offset < blockSize ||
