@@ -88,7 +88,8 @@ type Waiting struct {
 // MostWaiting is the number up to which Waiting counts messages.
 const MostWaiting = 10_000
 
-// Waiting counts the messages of all processes that use the database. It includes messages that are about to be published.
+// Waiting counts the messages of all processes that use the database. It includes messages that are about to be
+// published, and outbox entries without a topic, which only record that Derive is due.
 func (db *Database) Waiting(ctx context.Context) (Waiting, error) {
 	found, err := db.engine.Waiting(ctx, db.declared(), MostWaiting)
 	if err != nil {

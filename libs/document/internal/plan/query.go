@@ -225,9 +225,9 @@ func (c *Condition) fixed() bool {
 	return c.pins() && (c.Op == find.OpAbsent || len(c.Values) == 1)
 }
 
-// choose chooses the index with the name scan, or returns an error if its prefix is not bound. If scan is empty, choose
-// chooses the index that serves the query and has the most bound fields, and among several such indexes one with the
-// fewest fields. It returns an error if no index serves the query.
+// choose chooses the index with the name scan. It returns an error if the conditions do not bound a prefix of this
+// index. If scan is empty, choose chooses the index that serves the query and has the most bound fields, and among
+// several such indexes one with the fewest fields. It returns an error if no index serves the query.
 func (p *Plan) choose(order []Term, scan string) error {
 	ix := p.Shape.indexNamed(scan)
 	if err := p.words(ix); err != nil {
