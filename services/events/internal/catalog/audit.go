@@ -2,7 +2,7 @@ package catalog
 
 import "github.com/bellbuoy/bellbuoy/libs/audit"
 
-// The actions of the audit log other than create, update and delete. An operation sets its action in Command.Action.
+// The actions of the audit log other than create, update and delete.
 const (
 	ActionTimelineCreate = "event.timeline.create"
 	ActionTimelineUpdate = "event.timeline.update"

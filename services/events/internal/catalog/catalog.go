@@ -3,13 +3,14 @@
 // or Kafka directly.
 //
 //   - An event is one record with its links to components and its timeline. Every operation on an event is
-//     one atomic write, with the message about the change. Every interface uses CreateEvent and ChangeEvent with
-//     the steps of an EventEdit. Inputs name records by uuid; only the legacy interface uses the legacy ids.
-//   - Concurrent writes of one event in one process share one load and one replace, so that they do not compete
-//     for the version of the record.
-//   - Rows derived from the event serve the legacy lists of links and updates, and nothing else.
-//   - A component is removed in several steps. Their order allows each step to run again. The store's Derive runs
-//     the steps after the first write, and again after a crash.
+//     one atomic write, with the message about the change. An import writes no such message. Every other create
+//     or change uses CreateEvent or ChangeEvent with the steps of an EventEdit.
+//   - Concurrent calls of ChangeEvent for one event in one process share one load and one replace, so that they do
+//     not compete for the version of the record.
+//   - Rows derived from the event serve the legacy reads of links and updates. The rows of links also say which
+//     pages showed the event before a write.
+//   - A component is removed in several steps. Each step can run again. The store's Derive runs the steps after the
+//     first write, and again after a crash.
 package catalog
 
 import (
@@ -25,8 +26,9 @@ import (
 // Collection stores records of one type.
 type Collection[T any] = find.Collection[T]
 
-// Store has the records of the catalog. After each write it calls DashboardWritten, ComponentWritten, EventWritten,
-// EventsWritten, RemovalsWritten or AliasesWritten. If the process dies before the call, the call is made later.
+// Store has the records of the catalog. After a write of a dashboard, component, event, Removals or AliasSet, it calls
+// DashboardWritten, ComponentWritten, EventWritten, EventsWritten, RemovalsWritten or AliasesWritten. It repeats a call
+// that fails. If the process dies before the call ends, the store makes the call later.
 type Store struct {
 	Dashboards Collection[Dashboard]
 	Components Collection[Component]
@@ -35,7 +37,7 @@ type Store struct {
 	Removals   Collection[Removals]
 	AliasSets  Collection[AliasSet]
 	Aliases    Collection[Alias]
-	// DeletedImports is the imported events that a member has deleted.
+	// DeletedImports records which imported events members have deleted.
 	DeletedImports Collection[DeletedImport]
 	Links          Collection[LinkRow]
 	Updates        Collection[UpdateRow]
@@ -78,7 +80,7 @@ type Catalog struct {
 }
 
 // New returns a catalog. now returns the time in UTC, in whole milliseconds. platform is the hosts of the platform, in
-// lower case. No dashboard may use one of them.
+// lower case. No dashboard may have one of these hosts as a custom domain.
 func New(store Store, others OtherServices, published Published, now func() time.Time, platform ...string) *Catalog {
 	return &Catalog{store: store, others: others, published: published, now: now, platform: platform, process: topic.NewID(), importing: make(chan struct{}, importsAtOnce)}
 }
@@ -86,8 +88,8 @@ func New(store Store, others OtherServices, published Published, now func() time
 // runLimit is the timeout of a shared run. A shared run does not end when the request of its first caller ends.
 const runLimit = 30 * time.Second
 
-// Share calls work once with the items of all callers that wait for the same key, and returns the result of work. The
-// run begins after the call of Share. See coalesce.Group.
+// Share adds items to the next run of key and returns the result of this run. A run calls work once with the items of
+// all its callers. It begins after their calls of Share, see coalesce.Group. If ctx ends first, Share returns Unavailable.
 func Share[I, R any](ctx context.Context, runs *coalesce.Group[I, R], key string, items []I, work func(context.Context, []I) (R, error)) (R, error) {
 	result, err := runs.Do(ctx, key, items, func(ctx context.Context, items []I) (R, error) {
 		ctx, cancel := context.WithTimeout(ctx, runLimit)

@@ -41,7 +41,7 @@ const (
 	SourceImport    Source = "import"
 )
 
-// together runs functions concurrently and joins their errors. A panic is an error too.
+// together runs functions concurrently and joins their errors. A panic of a function becomes an error.
 func together(functions ...func() error) error {
 	errs := make([]error, len(functions))
 	var group sync.WaitGroup

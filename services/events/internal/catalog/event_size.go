@@ -1,6 +1,6 @@
 package catalog
 
-// maxEventText is how many bytes the texts of an event may have together. MongoDB refuses a document of 16 MiB, and the
+// maxEventText is how many bytes the texts of an event may have together. MongoDB refuses a document above 16 MiB, and the
 // document also has copies of some texts and the messages that wait for Kafka.
 const maxEventText = 8 << 20
 

@@ -13,7 +13,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/services/events/internal/uptime"
 )
 
-// The limits of the App interface, in characters unless the name says otherwise. Those of the legacy interface are lower.
+// The limits of the App interface. Those of texts are in characters. The legacy interface has other limits.
 const (
 	maxTitle       = 255
 	maxText        = 20000 // length of a description or message
@@ -26,7 +26,8 @@ const (
 	minReminder, maxRemind = 5, 1440 // minutes
 )
 
-// Begin sets the type, the title and the first status of a new event. An empty status is investigating or planning.
+// Begin sets the type, the title and the first status of a new event. If status is empty, an incident begins as
+// investigating, and a maintenance as planning.
 func (d *EventEdit) Begin(t EventType, title string, status Status) {
 	if status == "" {
 		status = map[EventType]Status{Incident: Investigating, Maintenance: Planning}[t]
@@ -47,16 +48,15 @@ type Times struct {
 	StartAt, EndAt, ScheduledStartAt, ScheduledEndAt optional.Value[time.Time]
 }
 
-// beforeHistory reports whether a time is before 1990. Such a time is a mistake, and the history would have a page for each
-// month since then.
+// beforeHistory reports whether a time is before 1990. Such a time is a mistake, and would add many months to the history.
 func beforeHistory(at time.Time) bool {
 	return at.Before(time.Date(1990, 1, 1, 0, 0, 0, 0, time.UTC))
 }
 
 func errBeforeHistory(field string) error { return fault.Field(field, "must not be before 1990") }
 
-// CheckTime returns a fault if at is before 1990 and differs from former, the time that the record has already. former is
-// nil for none.
+// CheckTime returns a fault if at is before 1990 and differs from former, the time that the record has already. It returns
+// nil if at is nil. former is nil if the record has no time.
 func CheckTime(field string, at, former *time.Time) error {
 	if at == nil || !beforeHistory(*at) || sameTime(at, former) {
 		return nil
@@ -168,8 +168,8 @@ func (d *EventEdit) SetComponents(affected []ComponentImpact) error {
 	return nil
 }
 
-// SetPlaces replaces the affected components and the dashboards of an event without components. A nil argument was not
-// sent. An event with components has no dashboards of its own.
+// SetPlaces replaces the affected components, and the DashboardIDs, which only an event without components has. A nil
+// argument changes nothing. SetPlaces returns a fault if the event would have neither components nor dashboards.
 func (d *EventEdit) SetPlaces(affected *[]ComponentImpact, dashboards *[]string) error {
 	if affected != nil {
 		if err := d.SetComponents(*affected); err != nil {
@@ -201,7 +201,8 @@ func (d *EventEdit) SetInitialEntry(message string) error {
 	return d.append(Entry{Status: d.Status, Message: Rich{message, richtext.Rich}, Timestamp: at})
 }
 
-// checkFields returns a fault for each invalid field that the write has changed.
+// checkFields returns the faults of invalid fields. It checks title, texts and external id only if the write has changed
+// them.
 func (d *EventEdit) checkFields() []error {
 	var problems []error
 	refuse := func(field, format string, args ...any) {

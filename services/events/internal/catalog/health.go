@@ -6,7 +6,8 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/find"
 )
 
-// Health is the ids of the active events of a component, and the worst of their impacts on it and of its state by hand.
+// Health is the state of a component. Status is the worst of the impacts of its active events and of its state by hand.
+// EventIDs is the ids of its active events.
 type Health struct {
 	Status   Impact
 	EventIDs []string

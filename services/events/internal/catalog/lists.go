@@ -21,9 +21,9 @@ type Pages[T any] = iter.Seq2[[]T, error]
 // maxPage. One event may have megabytes, and a list may have a thousand events.
 const maxPage = 2 << 20
 
-// listed returns the organization's records that the query finds, converted by shown, and their number without its
-// Limit and Offset. It reads a page when the caller asks for the page. If records are added or deleted meanwhile, it
-// neither skips nor repeats other records.
+// listed returns the organization's records that the query finds, converted by shown, and the number of records that the
+// query finds without its Limit and Offset. id returns the legacy id of a record. A page is read when the caller asks for
+// it. If records are added or deleted meanwhile, the pages neither skip nor repeat other records.
 func listed[T, R any](
 	ctx context.Context, from Collection[T], organization string, query find.Query, id func(*T) int64, shown func([]T) ([]R, error),
 ) (Pages[R], int64, error) {
@@ -53,7 +53,7 @@ func listed[T, R any](
 	}, total, nil
 }
 
-// inOrder returns at most left records of a query whose result an index has in the order of the query.
+// inOrder returns at most left records of a query whose order an index serves.
 func inOrder[T any](ctx context.Context, from Collection[T], query find.Query, left int) Pages[T] {
 	query.MaxBytes = maxPage
 	return func(yield func([]T, error) bool) {

@@ -7,7 +7,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
 
-// maxMessage is how many bytes of JSON a message about an event may have. Kafka takes records of 1 MiB with their headers.
+// maxMessage is how many bytes of JSON a message about an event may have. Kafka accepts records of 1 MiB with their headers.
 // A message that Kafka refuses would stay in the outbox of the event for ever, and stop all later messages of the event.
 const maxMessage = 900_000
 
@@ -36,7 +36,8 @@ func fits(change *topic.EventChange) bool {
 	return err != nil || len(text) <= maxMessage // the store returns the error
 }
 
-// removeTexts keeps the title, and the entry of a step that the scheduler takes.
+// removeTexts removes the texts of the event except the title. It also removes the text of the entry if the change
+// notifies nobody.
 func removeTexts(change *topic.EventChange) {
 	e := &change.Event
 	e.DescriptionText, e.DescriptionHTML, e.ImpactText, e.ImpactHTML, e.CoordinatorText, e.CoordinatorHTML = "", "", "", "", "", ""

@@ -8,7 +8,7 @@ const (
 	FieldID           = "id"
 	FieldLegacyID     = "legacyId"
 	FieldVersion      = "version"  // version of a dashboard
-	FieldPublicID     = "publicId" // absent for a record without one
+	FieldPublicID     = "publicId" // absent for a record without a public id
 	FieldGroupIDs     = "groupIds" // multi-valued: Dashboard.GroupIDs
 	FieldSlug         = "slug"
 	FieldPlace        = "place"      // place of a dashboard or template in its organization
@@ -19,17 +19,17 @@ const (
 	FieldComponents   = "components"   // multi-valued
 	FieldExternalRefs = "externalRefs" // multi-valued
 
-	FieldLinks   = "links"   // multi-valued: legacy ids
+	FieldLinks   = "links"   // multi-valued: legacy ids of the links
 	FieldUpdated = "updated" // absent for an event without timeline
 	FieldOpen    = "open"    // absent for a closed event
-	FieldDueAt   = "dueAt"   // absent for a record for which the scheduler has no step
+	FieldDueAt   = "dueAt"   // time of the next step of a scheduler; absent if the record needs none
 	FieldListed  = "listed"  // multi-valued: Event.ListKeys
 	FieldStart   = "start"
 	FieldUntil   = "until"  // Event.Until
 	FieldSearch  = "search" // Event.SearchText
-	// FieldExternalID is absent for a closed event.
+	// FieldExternalID is absent for a closed event and for an event without an external id.
 	FieldExternalID  = "externalId"
-	FieldCorrelation = "correlation" // the external id of an open or closed event
+	FieldCorrelation = "correlation" // the external id of an open or closed event; absent if it has none
 	FieldInbound     = "inbound"     // multi-valued: Event.InboundIDs
 	// The fields of ImportMark are absent for an event that was not imported.
 	FieldImportKey     = "importKey"
@@ -41,7 +41,7 @@ const (
 	FieldSeverity = "severity"
 	FieldAuthor   = "author"
 
-	FieldEvent     = "event" // event id in a row; also the prefix for FactField
+	FieldEvent     = "event" // event id in a row or an alias; also the prefix for FactField
 	FieldComponent = "component"
 
 	FieldDashboard = "dashboard" // dashboard id of an alias
@@ -49,7 +49,8 @@ const (
 	FieldPresent   = "present" // Alias.Present
 )
 
-// The indexes whose first field is the organization. A name says which fields follow.
+// The first field of these indexes is the organization, except for IndexID of deleted imports. The name of an index says
+// which fields follow.
 const (
 	IndexOrganization  = "org"
 	IndexLegacyID      = "org_legacy"
@@ -68,7 +69,7 @@ const (
 	IndexTypeStatus    = "org_type_status_legacy"
 	IndexComponent     = "org_component_legacy"
 	IndexLink          = "org_link_legacy"
-	IndexEventLegacyID = "org_event_legacy" // of rows, over the legacy id of the event
+	IndexEventLegacyID = "org_event_legacy" // index of rows over the legacy id of their event
 	IndexOpen          = "org_open"
 	IndexListed        = "org_listed_start"
 	IndexStart         = "org_start"
@@ -78,7 +79,7 @@ const (
 	IndexImportKey     = "org_import_key"
 	IndexImportRun     = "org_import_run"
 
-	// The indexes that are not divided by organization.
+	// The organization is not the first field of the following indexes.
 	IndexSlug  = "slug"
 	IndexHost  = "host"
 	IndexDue   = "due"

@@ -49,7 +49,7 @@ func (d *EventEdit) RemoveNote(id string) {
 	d.Notes = slices.DeleteFunc(slices.Clone(d.Notes), func(note Note) bool { return note.ID == id })
 }
 
-// NoteOf returns the note with the id, or NotFound.
+// NoteOf returns the event's note with the id, or NotFound.
 func (e *Event) NoteOf(id string) (Note, error) {
 	at := slices.IndexFunc(e.Notes, func(note Note) bool { return note.ID == id })
 	if at < 0 {
@@ -65,9 +65,8 @@ func checkNote(text string) error {
 	return nil
 }
 
-// PageOfNotes returns a page of notes of the organization's event, in order of creation. The page begins after the
-// position after. A position is the id of a note, which may have been deleted since. The order of ids is the order of
-// creation.
+// PageOfNotes returns a page of notes of the organization's event, in the order of their ids. A later note has a greater
+// id. after is the id of the last note of the previous page, or empty. This note may have been deleted meanwhile.
 func (c *Catalog) PageOfNotes(ctx context.Context, organization, eventID string, limit int, after string) (find.Page[Note], error) {
 	detail, err := c.Event(ctx, organization, eventID)
 	if err != nil {

@@ -6,7 +6,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/seal"
 )
 
-// hashesAtOnce is how many passwords a process hashes or compares at the same time, because each of them needs 19 MiB.
+// hashesAtOnce is the maximum number of passwords that a process hashes or compares at the same time. Each needs 19 MiB.
 const hashesAtOnce = 4
 
 var hashing = make(chan struct{}, hashesAtOnce)

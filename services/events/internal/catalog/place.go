@@ -13,7 +13,7 @@ import (
 const nearPlaces = 64
 
 // freePlace returns a place, from 1 on, for a new record of an organization that may have limit records in the
-// collection. plural is the name of the records for the fault at the limit.
+// collection. It returns a Conflict if the organization has limit records. plural is the name of the records in this fault.
 //
 // A write cannot change two records, so a counter of records would be wrong after a process died between two writes.
 // Instead, the place of a record is unique in the organization, and the write that stores a record takes the

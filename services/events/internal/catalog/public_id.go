@@ -11,12 +11,11 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/fault"
 )
 
-// publicIDForm is the form of a public id.
 var publicIDForm = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
 
 // ShownID returns the id of a record in files and webhooks in the format of Statuspage: its public id, or the platform's
-// id if it has none. A public id is the id that a page, group, component, event or entry had on a page of another
-// product, so that programs which read that page find the ids that they know.
+// id if it has no public id. A public id is the id that a page, group, component, event or entry had in another product.
+// Programs that read the page of that product then find the ids that they know.
 func ShownID(publicID, id string) string { return cmp.Or(publicID, id) }
 
 // GroupIDs returns the public ids of the dashboard's groups.
@@ -29,7 +28,7 @@ func (d *Dashboard) GroupIDs() []string {
 	return ids
 }
 
-// maxGroupIDs bounds the size of a dashboard.
+// maxGroupIDs is the maximum number of groups with public ids on a dashboard. It bounds the size of the record.
 const maxGroupIDs = 500
 
 // checkPublicID returns a fault unless the text is empty or a public id.

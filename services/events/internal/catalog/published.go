@@ -22,11 +22,11 @@ type Written struct {
 	Component string      // id
 	Event     string      // id
 	Current   *Event      // nil: the event was deleted
-	Former    *EventFacts // the event before the write; nil if it affected no component then
+	Former    *EventFacts // the event before the write; nil if the event was new, or had neither components nor dashboards
 }
 
-// First reports whether the event was imported and has its first version. Pages do not record this version: no older one can
-// be rendered late, and a run imports thousands of events.
+// First reports whether the event was imported and has its first version. Pages do not record this version: no older
+// version can be rendered late, and a run imports thousands of events.
 func (w Written) First() bool {
 	return w.Current != nil && w.Current.Version == 1 && w.Current.Import != nil
 }

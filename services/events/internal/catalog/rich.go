@@ -43,7 +43,7 @@ func (r *Rich) Set(format richtext.Format, text string) {
 	}
 }
 
-// checkText checks a text by the rules of its format.
+// checkText returns a fault if a text has more than limit characters or violates the rules of its format.
 func checkText(field string, text Rich, limit int) error {
 	var err error
 	switch {
@@ -66,8 +66,8 @@ func checkMessage(field, message string) error {
 	return checkChangedText(field, text, Rich{}, maxText)
 }
 
-// checkChangedText checks a text as checkText does, and by the rules for control characters and directions. It accepts the
-// text that the record has already, which may be from before these rules.
+// checkChangedText checks a text as checkText does. It also checks a text of the format Rich by the rules for control
+// characters and directions. It accepts former, the text that the record has already, which may be from before these rules.
 func checkChangedText(field string, text, former Rich, limit int) error {
 	if text == former {
 		return nil
@@ -80,7 +80,7 @@ func checkChangedText(field string, text, former Rich, limit int) error {
 	return checkText(field, text, limit)
 }
 
-// CheckPlain checks a plain text that the App interface takes, by the rules for control characters and directions. It accepts
+// CheckPlain checks a plain text of the App interface by the rules for control characters and directions. It accepts former,
 // the text that the record has already, which may be from before these rules or from the legacy interface.
 func CheckPlain(field, text, former string) error {
 	if text == former {
@@ -116,8 +116,8 @@ func checkLine(field, text string) error {
 	return nil
 }
 
-// checkChangedLine does the same as checkLine, unless the record has the text already: a record from before these rules can
-// be changed without a new name.
+// checkChangedLine does the same as checkLine, but accepts former, the text that the record has already. So a record from
+// before these rules can be changed without a new name.
 func checkChangedLine(field, text, former string) error {
 	if text == former {
 		return nil

@@ -2,8 +2,8 @@ package catalog
 
 import "time"
 
-// EventFacts has the fields of an event by which the legacy lists of links and updates can be filtered. Each row of a
-// link or an update contains a copy of them, so that such a filter needs one indexed query only.
+// EventFacts has Published and the fields of an event by which the legacy lists of links and updates can be filtered.
+// Each row of a link or an update contains a copy of them, so that a filter needs only one query.
 type EventFacts struct {
 	LegacyID                int64      `json:"legacyId"`
 	Type                    EventType  `json:"type"`
@@ -35,8 +35,8 @@ func (e *Event) Facts() EventFacts {
 	}
 }
 
-// LinkRow is a link of an event for the legacy list of links. Its key is EventID and ComponentID. An event without
-// components has one row that no list shows: it has no ComponentID, and DashboardIDs.
+// LinkRow is a link of an event for the legacy list of links. Its key is EventID and ComponentID. An event with
+// dashboards instead of components has one row, with DashboardIDs and without ComponentID. No list shows this row.
 type LinkRow struct {
 	LegacyID       int64      `json:"legacyId"`
 	OrganizationID string     `json:"organizationId"`
@@ -46,8 +46,8 @@ type LinkRow struct {
 	Event          EventFacts `json:"event"`
 }
 
-// linkRows returns the rows of the event's links by legacy id. The row with the dashboards of an event without components
-// has the id 0.
+// linkRows returns the rows of the event's links by legacy id. For an event with dashboards instead of components, it
+// returns one row, which has the legacy id 0.
 func (e *Event) linkRows() map[int64]LinkRow {
 	rows := make(map[int64]LinkRow, len(e.Links))
 	facts := e.Facts()

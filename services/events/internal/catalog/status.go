@@ -27,7 +27,7 @@ const (
 	Verifying  Status = "verifying"
 	Completed  Status = "completed"
 
-	StatusUpdate Status = "update" // status of a timeline entry that does not change the status; an event never has it
+	StatusUpdate Status = "update" // status of a timeline entry that does not change the status of the event; no event has this status
 )
 
 func (t EventType) allows(s Status) bool {
@@ -57,7 +57,8 @@ const (
 	MajorOutage      = uptime.MajorOutage
 )
 
-// SeverityImpact returns the impact of an incident without components, which follows from its severity only.
+// SeverityImpact returns the impact of an incident without components: Operational if severity is empty, or else the
+// default impact for the severity.
 func SeverityImpact(severity string) Impact {
 	if severity == "" {
 		return Operational

@@ -70,7 +70,7 @@ type eventWrite struct {
 
 // ChangeEvent calls change with a draft of the event, and stores the draft and the message about the change. It returns
 // the event after this change. It stores nothing if the draft equals the event and the write notifies nobody.
-// Concurrent changes of one event are stored in one write. A change is stored even if its caller stops waiting.
+// Concurrent changes of one event in one process are stored in one write. ChangeEvent does not stop when ctx ends.
 func (c *Catalog) ChangeEvent(ctx context.Context, command Command, id string, change func(*EventEdit) error) (EventDetail, error) {
 	return c.queue(ctx, id, &eventWrite{command: command, origin: audit.From(ctx), change: change})
 }
@@ -82,9 +82,9 @@ func (c *Catalog) queue(ctx context.Context, id string, mine *eventWrite) (Event
 	return mine.outcome, cmp.Or(err, mine.err)
 }
 
-// writeEvent stores several changes of an event in one write. The error that it returns concerns all changes. The fault
-// of a single change is in the err of its eventWrite. If the write fails with a Conflict, such as an external id in
-// use, writeEvent stores each change in a write of its own.
+// writeEvent stores several changes of an event in one write. The returned error concerns all changes. The fault of a
+// single change is in the err of its eventWrite. If the write of several changes fails with a Conflict, such as an
+// external id in use, writeEvent stores each change in a separate write and returns nil.
 func (c *Catalog) writeEvent(ctx context.Context, id string, writes []*eventWrite) error {
 	err := takenExternalID(c.writeTogether(ctx, id, writes))
 	if len(writes) == 1 || !fault.Is(err, fault.Conflict) {
@@ -163,8 +163,8 @@ func (c *Catalog) writeTogether(ctx context.Context, id string, writes []*eventW
 
 func noEvent() error { return fault.New(fault.NotFound, "There is no such event.") }
 
-// childIDs assigns legacy ids to new links and entries. It reserves ids for a whole run at once. Reserved ids that are
-// not used are lost.
+// childIDs assigns legacy ids to new links and entries. It reserves ids for several changes of a run at once. Reserved
+// ids that are not used are lost.
 type childIDs struct{ links, entries idBlock }
 
 type idBlock struct{ next, left int64 }
