@@ -15,7 +15,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// Alias is a former path below the address of a dashboard, such as the address of an incident on the page from which the
+// Alias is a former path below the address of a dashboard, such as the path of an incident on the page from which the
 // dashboard was imported. It leads to a present path. Exactly one of EventID, ComponentID and File is set.
 type Alias struct {
 	OrganizationID string `json:"organizationId"`
@@ -40,48 +40,49 @@ func (a Alias) Present() string {
 	return strings.TrimPrefix(a.File, "/")
 }
 
-// AliasSet is the record by which the aliases of a dashboard are changed. All writes of aliases write this one record, so
-// that their number stays within maxAliases. A write adds its changes to Pending. AliasesWritten then stores them as
-// records of Alias in bulk, and publishes the version. It is called again if the process is killed before.
+// AliasSet is the record by which the aliases of a dashboard are changed. Each change of aliases writes this one record, so
+// that the number of aliases stays within maxAliases. The write adds the changes to Pending. AliasesWritten then stores
+// them as records of Alias in bulk, and publishes the version. If the process is killed before, AliasesWritten runs later.
 type AliasSet struct {
 	OrganizationID string        `json:"organizationId"`
 	DashboardID    string        `json:"dashboardId"`
 	Version        int64         `json:"version"` // increases with each write
-	Count          int           `json:"count"`   // number of aliases, with the effect of Pending
-	Pending        []AliasChange `json:"pending"` // changes that are not stored yet or may be overwritten, the oldest first
+	Count          int           `json:"count"`   // number of aliases once all of Pending is stored
+	Pending        []AliasChange `json:"pending"` // changes that are not stored yet, or that a slow process may overwrite, the oldest first
 }
 
-// AliasChange is a change of an alias. A change that replaces a former one stays pending for a while after it is stored,
-// because a process that is slow may store the former change once more. This process calls AliasesWritten again, because
-// the AliasSet has changed, and this call stores the pending change again. So does the process that takes over its work.
+// AliasChange is a change of an alias. A change that replaces a former change stays pending for a while after it is stored,
+// because a slow process may still overwrite it with the former change. As the AliasSet has changed, the slow process, or
+// a process that takes over its work, then calls AliasesWritten again. This call stores the pending change again.
 type AliasChange struct {
 	Alias    Alias     `json:"alias"`
 	Deleted  bool      `json:"deleted,omitempty"`
 	Version  int64     `json:"version"` // version of the AliasSet that made the change
 	Replaces bool      `json:"replaces,omitempty"`
 	StoredAt time.Time `json:"storedAt,omitzero"`
-	StoredBy string    `json:"storedBy,omitempty"` // process
+	StoredBy string    `json:"storedBy,omitempty"` // id of the process
 }
 
-// due reports whether the process stores the change, for the first time or again. The process does not repeat what it has
-// just stored itself, because AliasesWritten runs once at a time in a process.
+// due reports whether the process must store the change, for the first time or again. It returns false for aliasPause after
+// the process itself has stored the change: in a process, calls of AliasesWritten for a dashboard follow each other, so no
+// call overwrites the change of another.
 func (c *AliasChange) due(process string, now time.Time) bool {
 	age := now.Sub(c.StoredAt)
 	return c.StoredAt.IsZero() || age < aliasRepeatTime && (c.StoredBy != process || age > aliasPause)
 }
 
 const (
-	// MaxAliases is the number of aliases of a request.
+	// MaxAliases is the maximum number of aliases of a request.
 	MaxAliases = 1000
-	// maxAliases is the number of aliases of a dashboard.
+	// maxAliases is the maximum number of aliases of a dashboard.
 	maxAliases = 100_000
-	// aliasPause is how long a process does not repeat what it has stored itself. Package document repeats a run at least 1 s
-	// after all runs have ended that began before. aliasPause is shorter, so that the repetition stores the change again.
+	// aliasPause is how long a process does not store a change again that it has stored itself. Package document repeats
+	// AliasesWritten at least 1 s after the end of all former calls. aliasPause is shorter, so the repetition stores the change.
 	aliasPause = 500 * time.Millisecond
-	// aliasRepeatTime is how long a stored change is stored again. After less time, another process takes over the work of a
-	// killed one. The change stays pending twice as long, so that a later change of the same path is one that replaces.
+	// aliasRepeatTime is the time in which calls of AliasesWritten store a stored change again. Another process takes over the
+	// work of a killed process sooner. The change stays pending for twice this time, so that a later change of its path has Replaces.
 	aliasRepeatTime = 2 * time.Minute
-	// maxPending is the number of changes that wait until they are stored. More wait only if the database is slow.
+	// maxPending is the maximum length of Pending. It is reached only if the database is slow.
 	maxPending = 10 * MaxAliases
 )
 
@@ -92,11 +93,11 @@ const (
 	AliasCreated   AliasStatus = "created"
 	AliasUpdated   AliasStatus = "updated"
 	AliasUnchanged AliasStatus = "unchanged"
-	AliasKept      AliasStatus = "kept" // the alias leads elsewhere, and the request keeps what exists
+	AliasKept      AliasStatus = "kept" // the path leads elsewhere, and the request keeps existing aliases
 	AliasRefused   AliasStatus = "refused"
 )
 
-// AliasResult is the result of an alias.
+// AliasResult is the result of the write of one alias.
 type AliasResult struct {
 	Status AliasStatus
 	Error  string // why the alias is kept or refused
@@ -112,10 +113,10 @@ type aliasesEntry struct {
 // AuditEntity implements audit.Record.
 func (e aliasesEntry) AuditEntity() audit.Entity { return e.dashboard.AuditEntity() }
 
-// SetAliases sets aliases of a dashboard. It returns the results in the order of the aliases. An alias whose event or
-// component does not exist is refused. If keepExisting, an alias that leads elsewhere stays. The aliases are stored in parts of
-// MaxAliases; a repeated call stores what an interrupted call has not stored. A call with a context without audit.Origin leaves
-// no audit entry.
+// SetAliases sets aliases of a dashboard. It returns the results in the order of the aliases. It refuses an alias whose event
+// or component does not exist. If keepExisting is true, an existing alias with another target stays. It returns Invalid if a
+// path is that of an own event, see ownAddresses. The aliases are stored in parts of MaxAliases; a repeated call stores the
+// parts that an interrupted call has not stored. A call with a context without audit.Origin leaves no audit entry.
 func (c *Catalog) SetAliases(ctx context.Context, command Command, dashboardID string, aliases []Alias, keepExisting bool) ([]AliasResult, error) {
 	own, err := c.ownAddresses(ctx, command.Organization, aliases)
 	if err != nil {
@@ -131,8 +132,8 @@ func (c *Catalog) SetAliases(ctx context.Context, command Command, dashboardID s
 
 const ownAddress = "must not be the address of an event of the organization"
 
-// ownAddresses returns the paths of the aliases that are incidents/ and the id of an event of the organization. The
-// gateway redirects them to the event.
+// ownAddresses returns those paths of the aliases that consist of incidents/ and the id of an event of the organization. The
+// gateway redirects such a path to the event.
 func (c *Catalog) ownAddresses(ctx context.Context, organization string, aliases []Alias) (map[string]bool, error) {
 	paths := map[string]string{} // by the id of an event
 	for _, alias := range aliases {
@@ -165,7 +166,7 @@ func (c *Catalog) existing(ctx context.Context, organization string, ids []strin
 	return there, nil
 }
 
-// setAliases is SetAliases for paths that are no address of the organization's events.
+// setAliases is SetAliases without the check of ownAddresses.
 func (c *Catalog) setAliases(ctx context.Context, command Command, dashboardID string, aliases []Alias, keepExisting bool) ([]AliasResult, error) {
 	dashboard, err := c.Dashboard(ctx, command.Organization, dashboardID)
 	if err != nil {
@@ -191,8 +192,8 @@ func (c *Catalog) setAliases(ctx context.Context, command Command, dashboardID s
 	return results, nil
 }
 
-// DeleteAliases deletes the aliases of a dashboard with these paths, and returns their number. It ignores paths that are no
-// alias.
+// DeleteAliases deletes the aliases of a dashboard with these paths, and returns the number of deleted aliases. It ignores
+// paths without an alias.
 func (c *Catalog) DeleteAliases(ctx context.Context, command Command, dashboardID string, paths []string) (deleted int, err error) {
 	dashboard, err := c.Dashboard(ctx, command.Organization, dashboardID)
 	if err != nil {
@@ -213,8 +214,8 @@ func aliasDeletions(organization, dashboard string, paths []string) []AliasChang
 	})
 }
 
-// changeAliases writes the changes, unless they change nothing. missing has, by the key of an alias, why it is refused. If
-// keepExisting, an alias that leads elsewhere stays.
+// changeAliases writes the changes, unless they change nothing. missing has the reasons for refusing aliases, by the key of
+// the alias. If keepExisting is true, an existing alias with another target stays.
 func (c *Catalog) changeAliases(ctx context.Context, command Command, dashboard Dashboard, changes []AliasChange, missing map[string]string, keepExisting bool) ([]AliasResult, error) {
 	var results []AliasResult
 	_, err := c.store.AliasSets.Upsert(ctx, dashboard.ID, func(set *AliasSet, _ bool) ([]topic.Message, error) {
@@ -268,7 +269,7 @@ func (c *Catalog) changeAliases(ctx context.Context, command Command, dashboard 
 	return results, err
 }
 
-// formerAliases returns the present aliases with the paths of the changes, by key.
+// formerAliases returns the aliases that the paths of the changes have before the write, by key.
 func (c *Catalog) formerAliases(ctx context.Context, set *AliasSet, changes []AliasChange) (map[string]Alias, error) {
 	former, err := find.ByKey(ctx, c.store.Aliases, find.Values(changes, func(change AliasChange) string { return change.Alias.Key() }), Alias.Key)
 	for _, change := range set.Pending {
@@ -280,7 +281,7 @@ func (c *Catalog) formerAliases(ctx context.Context, set *AliasSet, changes []Al
 	return former, err
 }
 
-// missingTargets returns, by the key of an alias, which event or component does not exist.
+// missingTargets returns a text for each alias whose event or component does not exist, by the key of the alias.
 func (c *Catalog) missingTargets(ctx context.Context, organization string, aliases []Alias) (map[string]string, error) {
 	var events, components []string
 	for _, alias := range aliases {
@@ -309,7 +310,8 @@ func (c *Catalog) missingTargets(ctx context.Context, organization string, alias
 	return missing, err
 }
 
-// PageOfAliases returns a page of the aliases of a dashboard by path. The page begins after the position after.
+// PageOfAliases returns a page of the aliases of a dashboard, in the order of their paths. after is Next of the previous
+// page, or empty.
 func (c *Catalog) PageOfAliases(ctx context.Context, organization, dashboardID string, limit int, after string) (find.Page[Alias], error) {
 	if _, err := c.Dashboard(ctx, organization, dashboardID); err != nil {
 		return find.Page[Alias]{}, err
@@ -319,7 +321,8 @@ func (c *Catalog) PageOfAliases(ctx context.Context, organization, dashboardID s
 	})
 }
 
-// EachAlias calls visit with the path and the present path of each alias of a dashboard, by path. It reads no records.
+// EachAlias calls visit with the path and the present path of each alias of a dashboard, in the order of the paths. It
+// reads only these two fields, not the records.
 func (c *Catalog) EachAlias(ctx context.Context, dashboardID string, visit func(path, present string)) error {
 	query := find.Query{Where: []find.Condition{find.Eq(FieldDashboard, dashboardID)}, Order: []find.Order{{Field: FieldPath}}, Limit: 10 * MaxAliases}
 	for {

@@ -13,8 +13,8 @@ import (
 )
 
 // AliasesWritten stores the pending changes of a dashboard's aliases and publishes their version. It deletes all aliases
-// if the dashboard was deleted. A pending alias whose event or component was deleted meanwhile is deleted too: the
-// deletion did not find the alias if it was not stored yet.
+// if the dashboard was deleted. It also deletes a pending alias whose event or component was deleted meanwhile: the
+// deletion of the event or component did not find the alias if it was not stored yet.
 func (c *Catalog) AliasesWritten(ctx context.Context, dashboardID string, current *AliasSet) error {
 	if current == nil {
 		return c.dropAliases(ctx, dashboardID)
@@ -65,8 +65,9 @@ func (c *Catalog) AliasesWritten(ctx context.Context, dashboardID string, curren
 	return fault.UnlessMissing(err)
 }
 
-// orphans returns the paths of those stored aliases without a target whose deletion settle counts or has counted. Another process
-// may have settled an alias before its target was deleted. Then the deletion of the target finds the alias, and counts it.
+// orphans returns the paths of those stored aliases whose target is missing and whose change is still pending. settle
+// subtracts them from Count. If the change is not pending any more, another process has settled it before the target was
+// deleted. The deletion of the target then finds the alias and subtracts it.
 func (c *Catalog) orphans(ctx context.Context, dashboardID string, stored []Alias, missing map[string]string) (paths []string, err error) {
 	set, err := c.store.AliasSets.Get(ctx, dashboardID)
 	pending := make(map[string]bool, len(set.Pending))
@@ -81,9 +82,10 @@ func (c *Catalog) orphans(ctx context.Context, dashboardID string, stored []Alia
 	return paths, err
 }
 
-// settle records that the changes up to a version are stored. missing has the keys of the aliases that AliasesWritten has
-// deleted, because their targets do not exist. settle returns fault.ErrUnchanged if another process has recorded all of it.
-// It removes stored changes, but not the newest MaxAliases that replace others.
+// settle records that the changes up to a version are stored. missing has the keys of the aliases whose targets do not
+// exist. It marks the pending changes of these aliases as deletions and subtracts them from Count. It returns
+// fault.ErrUnchanged if another process has recorded the same. It removes stored changes from Pending, except the newest
+// MaxAliases that replace others and were stored within twice aliasRepeatTime.
 func (s *AliasSet) settle(version int64, missing map[string]string, process string, now time.Time) error {
 	settled, last := false, map[string]int{}
 	for i := range s.Pending {
@@ -95,7 +97,7 @@ func (s *AliasSet) settle(version int64, missing map[string]string, process stri
 			settled, change.StoredAt, change.StoredBy = true, now, process
 		}
 		if key := change.Alias.Key(); change.Version <= version && missing[key] != "" && !change.Deleted && last[key] == i {
-			settled, change.Deleted, change.Replaces = true, true, true // kept, so that a slow process finds that it is counted
+			settled, change.Deleted, change.Replaces = true, true, true // Replaces keeps the change pending: a slow process must not subtract it again
 			s.Count--
 		}
 	}
@@ -137,7 +139,7 @@ func (c *Catalog) dropAliases(ctx context.Context, dashboardID string) error {
 }
 
 // DropAliasesTo deletes the aliases that lead to deleted events or to deleted components. field is FieldEvent or
-// FieldComponent. It leaves no audit entry, because the write that deleted the targets has one.
+// FieldComponent. ids is their ids. It leaves no audit entry, because the write that deleted them has an entry.
 func (c *Catalog) DropAliasesTo(ctx context.Context, field string, ids ...string) error {
 	ctx = audit.With(ctx, audit.Origin{})
 	paths, organizations := map[string][]string{}, map[string]string{}

@@ -31,15 +31,15 @@ type Dashboard struct {
 	SearchIndexing bool        `json:"searchIndexing" audit:"searchIndexing"`
 	Access         Access      `json:"access" audit:"access"`
 	Content        Content     `json:"content" audit:"content"`
-	Components     []Placement `json:"components" audit:"components"` // in the wanted order
-	// GroupPublicIDs is the public ids of groups, by their names. No two groups of the organization have the same one.
+	Components     []Placement `json:"components" audit:"components"` // in order of Position
+	// GroupPublicIDs is the public ids of groups, by their names. No two groups of the organization have the same public id.
 	GroupPublicIDs map[string]string `json:"groupPublicIds" audit:"groupPublicIds"`
 	CreatedAt      time.Time         `json:"createdAt" audit:"createdAt"`
 	UpdatedAt      time.Time         `json:"updatedAt" audit:"updatedAt,quiet"`
 	Version        int64             `json:"version" audit:"version,quiet"`
 }
 
-// Zone returns the time zone of the dashboard; UTC if it has none or one that the system does not know.
+// Zone returns the time zone of the dashboard, or UTC if Timezone is empty or unknown to the system.
 func (d *Dashboard) Zone() *time.Location {
 	zone, err := time.LoadLocation(d.Timezone)
 	if err != nil || d.Timezone == "Local" {

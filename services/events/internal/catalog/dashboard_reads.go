@@ -40,11 +40,12 @@ func (c *Catalog) DashboardsByID(ctx context.Context, organization string, ids [
 
 // DashboardFilter selects the dashboards of a list. A zero field does not filter. At most one field is not zero.
 type DashboardFilter struct {
-	Text     string // words of the name or the slug, or parts of them, in upper or lower case
+	Text     string // words or parts of words, each of which must be in the name or the slug; case does not matter
 	LegacyID int64
 }
 
-// PageOfDashboards returns a page of dashboards, in the order of their creation. The page begins after the position after.
+// PageOfDashboards returns a page of dashboards, in the order of their creation. after is Next of the previous page, or
+// empty.
 func (c *Catalog) PageOfDashboards(ctx context.Context, organization string, filter DashboardFilter, limit int, after string) (find.Page[Dashboard], error) {
 	if utf8.RuneCountInString(filter.Text) > maxSearched {
 		return find.Page[Dashboard]{}, fault.Field("q", "must be at most %d characters", maxSearched)

@@ -17,13 +17,13 @@ type Removals struct {
 	DashboardIDs   []string `json:"dashboardIds"`
 }
 
-// DeleteDashboard deletes a dashboard, but not the last one of the organization. It only adds the id to Removals. After
-// this write, the store calls RemovalsWritten, which deletes the record of the dashboard. The store makes this call
-// also after a crash.
+// DeleteDashboard deletes a dashboard. It returns a Conflict for the last dashboard of the organization. It only adds the
+// id to Removals. After this write, the store calls RemovalsWritten, which deletes the record of the dashboard. The store
+// makes this call also after a crash.
 func (c *Catalog) DeleteDashboard(ctx context.Context, command Command, id string) error {
 	_, err := c.store.Removals.Upsert(ctx, command.Organization, func(r *Removals, _ bool) ([]topic.Message, error) {
-		// A dashboard that is created after this read only increases the number that is left. A dashboard that is
-		// deleted after this read is in r.DashboardIDs already.
+		// A dashboard that is created after this read only increases the number of dashboards that are left. A dashboard
+		// that is deleted after this read is in r.DashboardIDs already.
 		found, err := c.store.Dashboards.Find(ctx, owned(command.Organization, find.Query{}))
 		if err != nil {
 			return nil, err

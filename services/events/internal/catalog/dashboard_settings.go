@@ -101,7 +101,7 @@ type Access struct {
 	password string // a new password that is not hashed yet
 }
 
-// stamp sets PasswordSetAt to now if a has a password and former does not have the same password.
+// stamp sets PasswordSetAt to now if a has a PasswordHash other than that of former.
 func (a *Access) stamp(former Access, now time.Time) {
 	if a.PasswordHash != former.PasswordHash && a.PasswordHash != "" {
 		a.PasswordSetAt = &now
@@ -112,7 +112,7 @@ func (a *Access) stamp(former Access, now time.Time) {
 func (a Access) Private() bool { return a.Mode == AccessPassword || a.Mode == AccessIPAllowlist }
 
 // NewAccess returns the Access for a mode, or a fault. The mode password requires a password. The other modes do not
-// accept one. AddDashboard and ChangeDashboard hash the password, because that is slow.
+// accept a password. NewAccess does not hash the password, because that is slow. AddDashboard and ChangeDashboard do.
 func NewAccess(mode AccessMode, password *string, allowedIPs []string) (Access, error) {
 	access := Access{Mode: mode, AllowedIPs: []string{}}
 	if modes := []AccessMode{AccessPublic, AccessPassword, AccessIPAllowlist}; !slices.Contains(modes, mode) {
@@ -148,7 +148,7 @@ func NewAccess(mode AccessMode, password *string, allowedIPs []string) (Access, 
 }
 
 // parseNetwork returns a network in its shortest form. It turns an address into the network with only this address, and
-// an IPv4 address within IPv6 (::ffff:192.0.2.1) into the IPv4 address.
+// an IPv4 address within IPv6 (::ffff:192.0.2.1) into the IPv4 address. It returns false if text is no such network.
 func parseNetwork(text string) (string, bool) {
 	network, err := netip.ParsePrefix(text)
 	if err != nil {
@@ -290,6 +290,6 @@ func checkURL(field, text string, schemes ...string) error {
 const (
 	maxDashboardName = 100
 	minSlug, maxSlug = 3, 63
-	lowNumbers       = 10 // how many low numbers insertDashboard tries for a derived slug, before it uses numbers above the legacy id
+	lowNumbers       = 10 // how many low numbers insertDashboard tries for a derived slug before numbers above the legacy id
 	dashboardsPage   = 50 // dashboards that SetIntegrations reads at a time
 )

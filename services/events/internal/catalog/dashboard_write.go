@@ -16,9 +16,9 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
 
-// CreateDashboard stores a dashboard with all components of the organization. If a dashboard with the id exists, from
-// an earlier try, CreateDashboard returns it. The identity service creates the first dashboard of an organization with
-// it. Every plan includes one dashboard, so the limit is not checked.
+// CreateDashboard stores a dashboard with all components of the organization. If an earlier try has stored a dashboard
+// with the id, CreateDashboard returns that dashboard. The identity service creates the first dashboard of an organization
+// in this way. Every plan includes one dashboard, so the limit is not checked.
 func (c *Catalog) CreateDashboard(ctx context.Context, organization, id, name string) (Dashboard, error) {
 	if made, err := c.Dashboard(ctx, organization, id); !fault.Is(err, fault.NotFound) {
 		return made, err
@@ -41,7 +41,8 @@ func (c *Catalog) CreateDashboard(ctx context.Context, organization, id, name st
 	return c.Dashboard(ctx, organization, id) // an earlier try has stored it meanwhile (else NotFound: another organization has the id)
 }
 
-// AddDashboard stores a new dashboard whose fields fill sets. If fill sets no slug, the slug is derived from the name.
+// AddDashboard stores a new dashboard whose fields fill sets. If fill sets no slug, the slug is derived from the name. It
+// returns a Conflict if the organization has MaxDashboards already.
 func (c *Catalog) AddDashboard(ctx context.Context, command Command, fill func(*Dashboard) error) (Dashboard, error) {
 	dashboard := c.newDashboard(command.Organization, topic.NewID())
 	if err := cmp.Or(fill(&dashboard), dashboard.check(c.platform, new(Dashboard))); err != nil {
@@ -54,8 +55,8 @@ func (c *Catalog) AddDashboard(ctx context.Context, command Command, fill func(*
 	return c.insertDashboard(ctx, dashboard, limit)
 }
 
-// CheckDashboard checks the settings of a dashboard as a change of former does, except that slug and hosts may be those of another
-// dashboard.
+// CheckDashboard checks the settings of d as ChangeDashboard checks a change from former to d. It does not check whether
+// another dashboard has the slug, a host or a public id of d.
 func (c *Catalog) CheckDashboard(d, former *Dashboard) error { return d.check(c.platform, former) }
 
 func (c *Catalog) newDashboard(organization, id string) Dashboard {
@@ -119,8 +120,8 @@ func (c *Catalog) insertDashboard(ctx context.Context, dashboard Dashboard, limi
 	}
 }
 
-// taken returns a Conflict that names what another dashboard has of d: the slug or a host, or a public id in the
-// organization. It returns nil if nothing is taken.
+// taken returns a Conflict if another dashboard has the slug or a host of d, or if another dashboard of the organization
+// has a public id of d or of its groups. It returns nil if nothing is taken.
 func (c *Catalog) taken(ctx context.Context, d *Dashboard) error {
 	own := find.Eq(FieldOrganization, d.OrganizationID)
 	for _, of := range []struct {
@@ -237,8 +238,8 @@ func numbered(base string, number int64) string {
 	return strings.TrimRight(base[:min(len(base), maxSlug-len(suffix))], "-") + suffix
 }
 
-// DashboardWritten renders the page of a dashboard. If current is nil, the dashboard was deleted: its page is withdrawn,
-// and its aliases are deleted.
+// DashboardWritten renders the page of a dashboard. If current is nil, the dashboard was deleted, and DashboardWritten
+// withdraws its page and deletes its aliases.
 func (c *Catalog) DashboardWritten(ctx context.Context, id string, current *Dashboard) error {
 	if current == nil {
 		return cmp.Or(c.published.Withdraw(ctx, id), c.dropAliases(ctx, id))

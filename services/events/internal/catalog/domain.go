@@ -14,7 +14,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
 
-// Addresses are the addresses of dashboards.
+// Addresses returns the addresses of dashboards.
 type Addresses struct {
 	Base string // URL below which /d/{slug} is
 	// NeedsProof means that a custom domain is served only after its proof.
@@ -29,7 +29,8 @@ func (a Addresses) Hosts(d *Dashboard) []string {
 	return slices.DeleteFunc(slices.Clone(d.CustomDomains), func(host string) bool { return !d.proven(host) })
 }
 
-// URL returns the address of the dashboard: the first host on which it is served, or /d/{slug} if there is none.
+// URL returns the address of the dashboard: on the first host on which it is served, or /d/{slug} below Base if there is
+// no such host.
 func (a Addresses) URL(d *Dashboard) string {
 	if hosts := a.Hosts(d); len(hosts) > 0 {
 		return "https://" + hosts[0]
@@ -45,11 +46,11 @@ type DomainProof struct {
 	CheckedAt time.Time `json:"checkedAt"` // time of the last check
 }
 
-// A host that is not proven yet is checked again after a tenth of the time since it was added, within these bounds.
+// A host that is not proven yet is checked again after a tenth of the time from AddedAt to CheckedAt, within these bounds.
 const (
 	minProofWait = 10 * time.Second
 	maxProofWait = time.Hour
-	// proofTime bounds a query of the DNS.
+	// proofTime is the timeout of a query of the DNS.
 	proofTime = 10 * time.Second
 )
 
@@ -76,7 +77,7 @@ func (d *Dashboard) proofDueAt(host string) time.Time {
 	return proof.CheckedAt.Add(min(max(proof.CheckedAt.Sub(proof.AddedAt)/10, minProofWait), maxProofWait))
 }
 
-// ProofDueAt returns the time at which the next custom domain must be checked. It returns nil if all are proven.
+// ProofDueAt returns the time at which the next custom domain must be checked. It returns nil if all domains are proven.
 func (d *Dashboard) ProofDueAt() (next *time.Time) {
 	for _, host := range d.CustomDomains {
 		if at := d.proofDueAt(host); !d.proven(host) && (next == nil || at.Before(*next)) {
@@ -86,7 +87,7 @@ func (d *Dashboard) ProofDueAt() (next *time.Time) {
 	return next
 }
 
-// dropProofs removes the proofs of hosts that the dashboard does not have any more. A host that comes back must be
+// dropProofs removes the proofs of hosts that the dashboard does not have any more. A host that is added again must be
 // proven again.
 func (d *Dashboard) dropProofs() {
 	stays := func(p DomainProof) bool { return slices.Contains(d.CustomDomains, p.Host) }
@@ -99,7 +100,7 @@ func (d *Dashboard) dropProofs() {
 // ProofName returns the name of the TXT record that proves a host.
 func ProofName(host string) string { return "_bellbuoy." + host }
 
-// DomainProofs checks the custom domains that are not proven.
+// DomainProofs has the functions for the checks of custom domains.
 type DomainProofs struct {
 	// Token returns the text that the TXT record of a host of an organization must contain.
 	Token func(organization, host string) string
@@ -121,8 +122,8 @@ func (c *Catalog) RunDomainProofs(ctx context.Context, log *slog.Logger, proofs 
 	})
 }
 
-// proveDomains checks the hosts of a dashboard whose checks are due. A host without the record, and a name server that
-// does not respond, are no errors. The audit log has no entry of a check.
+// proveDomains checks those hosts of a dashboard that are due. A host without the TXT record, and a name server that does
+// not respond, are no errors. A check leaves no audit entry.
 func (c *Catalog) proveDomains(ctx context.Context, id string, proofs DomainProofs) error {
 	dashboard, err := c.store.Dashboards.Get(ctx, id)
 	if err != nil {
@@ -156,7 +157,7 @@ func (c *Catalog) proveDomains(ctx context.Context, id string, proofs DomainProo
 	return err
 }
 
-// has reports whether a TXT record of the host contains the token of the organization.
+// has reports whether a TXT record of the host contains the token of the organization. It returns false if the query fails.
 func (p DomainProofs) has(ctx context.Context, organization, host string) bool {
 	ctx, cancel := context.WithTimeout(ctx, proofTime)
 	defer cancel()

@@ -7,14 +7,14 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/fault"
 )
 
-// maxEventDashboards is how many dashboards an event without components may name.
+// maxEventDashboards is the maximum number of dashboards that an event without components names.
 const maxEventDashboards = 50
 
 func errBesideComponents() error {
 	return fault.Field("dashboardIds", "must be absent beside components: the event is on the dashboards of its components")
 }
 
-// checkDashboardIDs returns a fault if a dashboard is named twice or is not in known.
+// checkDashboardIDs returns a fault if ids has more than maxEventDashboards, an id twice, or an id that is not in known.
 func checkDashboardIDs(ids []string, known map[string]bool) error {
 	if len(ids) > maxEventDashboards {
 		return fault.Field("dashboardIds", "must be at most %d dashboards", maxEventDashboards)
