@@ -12,15 +12,16 @@ import (
 
 // EventDetail is an event with its affected components and their dashboards. Components has the components that exist,
 // by id. Dashboards has the ids of the dashboards with the component, by the id of the component. Dashboards is empty
-// in lists of the legacy interface, which do not show dashboards.
+// in the results of EventByLegacyID and ListEvents, because the legacy interface does not show dashboards.
 type EventDetail struct {
 	Event
 	Components map[string]Component
 	Dashboards map[string][]string
-	existing   map[string]bool // dashboards of the organization; nil unless the event has no components
+	existing   map[string]bool // ids of the organization's dashboards; nil: not loaded, because the event has no DashboardIDs
 }
 
-// ShownOn returns the ids of the dashboards that show an affected component, or those of an event without components.
+// ShownOn returns the ids of the dashboards on which an affected component is placed. For an event without components, it
+// returns those of its DashboardIDs that exist.
 func (d *EventDetail) ShownOn() []string {
 	if len(d.Links) == 0 {
 		return existingOf(d.DashboardIDs, d.existing)
@@ -43,7 +44,7 @@ type affected struct {
 	asked      []string
 	components map[string]Component
 	dashboards map[string][]string
-	existing   map[string]bool // ids of the organization's dashboards; nil: not asked
+	existing   map[string]bool // ids of the organization's dashboards; nil: not loaded
 }
 
 // read loads the components with the ids, and the dashboards on which they are placed. It does nothing if the last load
@@ -69,7 +70,8 @@ func (a *affected) detail(event Event) EventDetail {
 	return EventDetail{event, a.components, a.dashboards, a.existing}
 }
 
-// readDashboards loads the ids of the organization's dashboards, unless they are loaded or all events have components.
+// readDashboards loads the ids of the organization's dashboards, unless they are loaded already or no event has
+// DashboardIDs.
 func (a *affected) readDashboards(ctx context.Context, c *Catalog, organization string, events ...Event) error {
 	if a.existing != nil || !slices.ContainsFunc(events, func(e Event) bool { return len(e.DashboardIDs) > 0 }) {
 		return nil
@@ -82,8 +84,8 @@ func (a *affected) readDashboards(ctx context.Context, c *Catalog, organization 
 	return err
 }
 
-// check returns a fault if a new link (LegacyID 0) names a component that the organization does not have, or if a dashboard that
-// is not in former does not exist.
+// check returns a fault if a new link (LegacyID 0) names a component that the organization does not have. It also returns a
+// fault if the DashboardIDs differ from former and are not valid, see checkDashboardIDs.
 func (a *affected) check(event *Event, former ...string) error {
 	if !slices.Equal(event.DashboardIDs, former) {
 		if err := checkDashboardIDs(event.DashboardIDs, a.existing); err != nil {

@@ -21,10 +21,10 @@ type Component struct {
 	Description             string   `json:"description" audit:"description"`
 	Group                   string   `json:"group" audit:"groupName"`
 	Hidden                  bool     `json:"hidden" audit:"hidden"`                                   // dashboards do not show the component
-	HiddenFromNotifications bool     `json:"hiddenFromNotifications" audit:"hiddenFromNotifications"` // notifications do not name it
+	HiddenFromNotifications bool     `json:"hiddenFromNotifications" audit:"hiddenFromNotifications"` // notifications do not name the component
 	Position                int64    `json:"position" audit:"position"`
 	ExternalRefs            []string `json:"externalRefs" audit:"externalRefs"`
-	CheckURL                string   `json:"checkUrl" audit:"checkUrl"` // what a monitoring tool requests; the platform never does. Empty: none
+	CheckURL                string   `json:"checkUrl" audit:"checkUrl"` // URL that a monitoring tool requests, and the platform never; empty: none
 	// StartAt is the time since which the component exists. nil: it exists since CreatedAt.
 	StartAt  *time.Time `json:"startAt" audit:"startAt"`
 	Override *Override  `json:"override" audit:"statusOverride"` // nil: none

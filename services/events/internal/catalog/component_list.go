@@ -15,14 +15,14 @@ import (
 
 // ComponentFilter selects the components of a list. A zero field does not filter.
 type ComponentFilter struct {
-	Text   string // words of the name, or parts of them, in upper or lower case
+	Text   string // words or parts of words, each of which must be in the name; case does not matter
 	Status Impact
-	// LegacyID selects the only component with this id of the legacy interface. The other fields are empty then.
+	// LegacyID selects the only component with this id of the legacy interface. The other fields are ignored then.
 	LegacyID int64
 }
 
-// PageOfComponents returns a page of components, in the order of their creation. The page begins after the position
-// after.
+// PageOfComponents returns a page of components, in the order of their creation. after is Next of the previous page, or
+// empty.
 func (c *Catalog) PageOfComponents(ctx context.Context, organization string, filter ComponentFilter, limit int, after string) (find.Page[Component], error) {
 	if utf8.RuneCountInString(filter.Text) > maxSearched {
 		return find.Page[Component]{}, fault.Field("q", "must be at most %d characters", maxSearched)
@@ -55,12 +55,12 @@ func (c *Catalog) PageOfComponents(ctx context.Context, organization string, fil
 	return find.Page[Component]{Items: components, Next: next}, err
 }
 
-// sought is the folded words of a text to search.
+// sought is the words to search for, folded.
 type sought []string
 
 func soughtIn(text string) sought { return strings.Fields(find.Fold(text)) }
 
-// in reports whether each word is in the folded text, in any order.
+// in reports whether the folded text contains each word, in any order.
 func (s sought) in(folded string) bool {
 	return !slices.ContainsFunc(s, func(word string) bool { return !strings.Contains(folded, word) })
 }
@@ -72,8 +72,8 @@ func withStatus(healths map[string]Health, status Impact) []string {
 	return slices.DeleteFunc(ids, func(id string) bool { return healths[id].Status != status })
 }
 
-// pageOfAffected returns a page of the components with the ids whose name contains the text. The position of the
-// page is the id of its last component.
+// pageOfAffected returns a page of those components with the ids whose name contains the words of text. Next of the page
+// is the id of its last component, or empty. It returns Invalid if after is not an id.
 func (c *Catalog) pageOfAffected(ctx context.Context, organization string, ids []string, text sought, limit int, after string) (page find.Page[Component], err error) {
 	if after != "" && uuid.Validate(after) != nil {
 		return page, fault.Field("nextToken", "must be a nextToken of this list with the same filters")
@@ -96,9 +96,9 @@ func (c *Catalog) pageOfAffected(ctx context.Context, organization string, ids [
 	return page, nil
 }
 
-// searchKeys returns the keys of the next records that match, in the order of the query, which begins after its position. next
-// is the position after which the next page begins; it is empty if the list ends. It reads the fields of records, not the records,
-// and examines at most maxExamined of them. So a page can have fewer records than limit, and a next page.
+// searchKeys returns the keys of at most limit records of the query that match, in the order of the query. next is the
+// position at which the next page begins, or empty if the list ends. searchKeys reads fields of the records, not whole
+// records. It examines at most maxExamined records, so it may return fewer keys than limit although next is not empty.
 func searchKeys[T any](ctx context.Context, from find.Collection[T], query find.Query, limit int, matches func(find.Row) bool, fields ...string) (keys []string, next string, err error) {
 	query.Limit = searchBatch
 	for examined := 0; examined < maxExamined; examined += searchBatch {
@@ -129,7 +129,8 @@ type ComponentCounts struct {
 	ByStatus map[Impact]int64
 }
 
-// CountComponents counts the components of the organization. It reads only those that are not operational.
+// CountComponents counts the components of the organization. It reads only the components with an active event or a state
+// by hand.
 func (c *Catalog) CountComponents(ctx context.Context, organization string) (ComponentCounts, error) {
 	counts := ComponentCounts{ByStatus: map[Impact]int64{}}
 	var err error

@@ -23,7 +23,7 @@ func (c *Catalog) ComponentID(ctx context.Context, organization string, legacyID
 	return component.ID, err
 }
 
-// ListComponents is like ListEvents.
+// ListComponents returns the components that the query finds, page by page, and their number, as ListEvents does.
 func (c *Catalog) ListComponents(ctx context.Context, organization string, query find.Query) (Pages[Component], int64, error) {
 	return listed(ctx, c.store.Components, organization, query, func(c *Component) int64 { return c.LegacyID }, whole[Component])
 }

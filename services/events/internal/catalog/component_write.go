@@ -14,7 +14,7 @@ import (
 
 // CreateComponent stores a component and adds it to the dashboards with the ids, or to the organization's first
 // dashboard if dashboards is nil. The dashboards are written first. If the process dies before the last write, a
-// dashboard names a component that does not exist, and every reader ignores it.
+// dashboard has a Placement of a component that does not exist, and every reader ignores this Placement.
 func (c *Catalog) CreateComponent(ctx context.Context, command Command, dashboards []string, fill func(*Component) error) (Component, error) {
 	now := c.now()
 	component := Component{
@@ -111,8 +111,8 @@ func (c *Catalog) ChangeComponent(ctx context.Context, command Command, id strin
 }
 
 // DeleteComponent deletes a component that is not in use. It returns a Conflict if an active event names the component,
-// or if the component is the only one of an endpoint. A link to the component that is made after these checks is
-// removed with it, see RemoveComponent.
+// or if it is the only component of an endpoint. A link to the component that is made after these checks is removed
+// together with the component, see RemoveComponent.
 func (c *Catalog) DeleteComponent(ctx context.Context, command Command, id string) error {
 	component, err := c.Component(ctx, command.Organization, id)
 	if err == nil {
@@ -143,15 +143,16 @@ func (c *Catalog) checkUnaffected(ctx context.Context, component Component) erro
 	return err
 }
 
-// RemoveComponent deletes a component, the links of events to it, and its placements on dashboards. The first write
-// sets Leaving. From then on no query finds the component, so nobody can make a new link to it. The store then calls
-// ComponentWritten, which does all other steps. It repeats the call until the call succeeds. The last step deletes the
-// record and publishes topic.ComponentDeleted.
+// RemoveComponent deletes a component, the links of events to it, its placements on dashboards, its ids in templates and
+// its aliases. The first write sets Leaving. From then on no query finds the component, so a later write cannot link to
+// it. The store then calls ComponentWritten, which does all other steps. The store repeats the call until the call
+// succeeds. The last step deletes the record and publishes topic.ComponentDeleted.
 func (c *Catalog) RemoveComponent(ctx context.Context, command Command, id string) error {
 	return c.remove(ctx, command, id, func() error { return nil })
 }
 
-// remove calls check within the first write, so that little time passes between the check and the write.
+// remove removes a component as RemoveComponent says. It calls check within the first write, so that little time passes
+// between the check and the write. It returns the error of check.
 func (c *Catalog) remove(ctx context.Context, command Command, id string, check func() error) error {
 	_, err := c.ChangeComponent(ctx, command, id, func(component *Component) error {
 		component.Leaving = true
@@ -163,7 +164,7 @@ func (c *Catalog) remove(ctx context.Context, command Command, id string, check 
 	return err
 }
 
-// ComponentWritten renders the pages that show a component, or completes the removal of one that is leaving.
+// ComponentWritten renders the pages that show a component. If the component is leaving, it completes the removal.
 func (c *Catalog) ComponentWritten(ctx context.Context, id string, current *Component) error {
 	switch {
 	case current == nil:
@@ -210,8 +211,8 @@ func (c *Catalog) finishRemoval(ctx context.Context, component *Component) error
 	return fault.UnlessMissing(err) // another process may have deleted it
 }
 
-// unlink removes links to missing components. It calls writeEvent and not ChangeEvent, because EventWritten calls
-// unlink within the shared run of ChangeEvent.
+// unlink removes the links of an event to the components gone. It calls writeEvent and not ChangeEvent, because
+// EventWritten calls unlink within the shared run of ChangeEvent.
 func (c *Catalog) unlink(ctx context.Context, organization, eventID string, gone ...string) error {
 	write := &eventWrite{command: Command{Organization: organization}, change: func(d *EventEdit) error {
 		for _, id := range gone {

@@ -16,7 +16,7 @@ import (
 )
 
 // Override is a state of a component that a member has set by hand. The component has the worst of this state and of
-// the impacts of its events. A stored Override never changes; a write replaces the pointer.
+// the impacts of its active events. A stored Override never changes; a write replaces the pointer.
 type Override struct {
 	Status        Impact     `json:"status" audit:"status"`               // not Operational
 	Until         *time.Time `json:"until" audit:"until"`                 // nil: no end
@@ -38,7 +38,7 @@ const (
 	maxOverrideSpans = 500
 )
 
-// OverrideAt returns the override that is in force at a time, or nil.
+// OverrideAt returns the override, or nil if the component has none or if it has ended by the time at.
 func (c *Component) OverrideAt(at time.Time) *Override {
 	if o := c.Override; o != nil && (o.Until == nil || at.Before(*o.Until)) {
 		return o
@@ -46,10 +46,12 @@ func (c *Component) OverrideAt(at time.Time) *Override {
 	return nil
 }
 
-// Overridden reports whether the component has an override. It may have ended by its time.
+// Overridden reports whether the component has an override, also if its Until is past. It returns false for a component
+// that is leaving.
 func (c *Component) Overridden() bool { return c.Override != nil && !c.Leaving }
 
-// OverrideDueAt returns the time at which the scheduler must end the override, or nil.
+// OverrideDueAt returns the time at which the scheduler must end the override. It returns nil if there is no override or
+// if the override has no end.
 func (c *Component) OverrideDueAt() *time.Time {
 	if !c.Overridden() {
 		return nil
@@ -71,7 +73,8 @@ func (c *Component) CountedOverrides() []OverrideSpan {
 	return spans
 }
 
-// endOverride ends the override at a time, or at its end if that is earlier.
+// endOverride ends the override at a time, or at its Until if Until is earlier. It adds an OverrideSpan if the override
+// counts in the uptime.
 func (c *Component) endOverride(at time.Time) {
 	o := c.Override
 	if o == nil {
@@ -87,7 +90,8 @@ func (c *Component) endOverride(at time.Time) {
 }
 
 // settleOverride completes a write that has replaced the override former. It checks the new override, sets its Since and
-// SetBy, and ends the former one. An override with the state Operational ends the former one only.
+// SetBy, and ends former. If former is active and has the same status, former is not ended, and the new override keeps its
+// Since. If the new override is nil or has the status Operational, settleOverride only ends former.
 func (c *Component) settleOverride(former *Override, author Author, now time.Time) error {
 	wanted := c.Override
 	if wanted == former {
@@ -117,8 +121,8 @@ func (c *Component) settleOverride(former *Override, author Author, now time.Tim
 	return nil
 }
 
-// endOverridesBy ends the overrides of the components of an event that were set before the event closed. The event may
-// have closed in an earlier write. The audit log has no entry of it, because the write of the event has one.
+// endOverridesBy ends those overrides of an event's components that were set before the event closed. The event may have
+// closed in an earlier write. The ends leave no audit entry, because the write of the event has an entry.
 func (c *Catalog) endOverridesBy(ctx context.Context, event *Event) error {
 	if event == nil || event.ClosedAt == nil || !event.Published {
 		return nil
@@ -141,7 +145,7 @@ func (c *Catalog) endOverridesBy(ctx context.Context, event *Event) error {
 	return nil
 }
 
-// endDueOverrides ends the overrides whose time is over. If one fails, the others are still ended.
+// endDueOverrides ends the overrides whose Until is past. If it cannot end an override, it still ends the others.
 func (c *Catalog) endDueOverrides(ctx context.Context) error {
 	now := c.now()
 	rows, err := c.store.Components.Keys(ctx, find.Query{Where: []find.Condition{find.Lte(FieldDueAt, now)}, Order: []find.Order{{Field: FieldDueAt}}})
@@ -154,7 +158,7 @@ func (c *Catalog) endDueOverrides(ctx context.Context) error {
 	}))
 }
 
-// endOverrideOf ends the override of a component at a time, if the component has one for which ends returns true.
+// endOverrideOf ends the override of a component at a time, if the component has an override for which ends returns true.
 func (c *Catalog) endOverrideOf(ctx context.Context, id string, at time.Time, ends func(*Override) bool) error {
 	_, err := c.store.Components.Update(ctx, id, func(component *Component) ([]topic.Message, error) {
 		if !component.Overridden() || !ends(component.Override) {
@@ -183,7 +187,8 @@ func (c *Catalog) addOverrides(ctx context.Context, organization string, healths
 	return err
 }
 
-// spansBetween returns the times between from and to in which states by hand count in the uptime.
+// spansBetween returns the times in which states by hand count in the uptime and that overlap the time between from and to.
+// They end at to at the latest, but may begin before from.
 func (c *Component) spansBetween(from, to time.Time) []uptime.Span {
 	var spans []uptime.Span
 	for _, s := range c.CountedOverrides() {

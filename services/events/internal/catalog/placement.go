@@ -30,7 +30,7 @@ func (d *Dashboard) ComponentIDs() []string {
 	return find.Values(d.Components, func(placement Placement) string { return placement.ComponentID })
 }
 
-// ReplacePlacements replaces the placements of a dashboard by those that read returns, in their order.
+// ReplacePlacements replaces the placements of a dashboard by the result of read, in its order. See Place.
 func (c *Catalog) ReplacePlacements(ctx context.Context, command Command, id string, read func() ([]Placement, error)) (Dashboard, error) {
 	dashboard, err := c.ChangeDashboard(ctx, command.As(ActionComponentsUpdate), id, func(d *Dashboard) error {
 		placements, err := read()
@@ -57,9 +57,10 @@ func (c *Catalog) ReplacePlacements(ctx context.Context, command Command, id str
 	return c.Dashboard(ctx, command.Organization, id)
 }
 
-// Place checks placements and numbers them in their order. former are the placements of the dashboard before: a group that a
-// component has there already may have a name from before the rules for names. Place stores no GroupName if the group is the component's own,
-// so that the dashboard follows a later change of the component's group.
+// Place checks the wanted placements and returns them, numbered in their order. former is the placements of the dashboard
+// before the change. A group name that a component has in former is accepted, because it may be from before the rules for
+// names. Place returns an empty GroupName for the component's own group, so that the dashboard follows a later change of
+// that group.
 func (c *Catalog) Place(ctx context.Context, organization string, former, wanted []Placement) ([]Placement, error) {
 	known, err := c.store.ComponentsOf(ctx, organization, find.Values(wanted, func(placement Placement) string { return placement.ComponentID }))
 	if err != nil {
@@ -111,8 +112,7 @@ func (c *Catalog) ComponentsOn(ctx context.Context, organization string, dashboa
 	return c.store.ComponentsOf(ctx, organization, ids)
 }
 
-// checkDashboards returns a fault that names an id which is not that of a dashboard of the organization, or is there
-// twice.
+// checkDashboards returns a fault for the first id that is not the id of a dashboard of the organization, or occurs twice.
 func (c *Catalog) checkDashboards(ctx context.Context, organization string, ids []string) error {
 	known, err := c.DashboardsByID(ctx, organization, ids)
 	if err != nil {
@@ -133,8 +133,8 @@ func noDashboardAt(i int) error {
 	return fault.Field("dashboardIds["+strconv.Itoa(i)+"]", "must be a dashboard of the organization")
 }
 
-// joinAll adds a component to dashboards, and returns the ids of those to which it was added. If ids is nil, it is the
-// organization's first dashboard.
+// joinAll adds a component to the dashboards with the ids, or to the organization's first dashboard if ids is nil. It
+// returns the ids of the dashboards to which the component was added.
 func (c *Catalog) joinAll(ctx context.Context, organization string, ids []string, component string) (joined []string, err error) {
 	if ids == nil {
 		first, err := c.join(ctx, organization, "", component)
@@ -153,8 +153,8 @@ func (c *Catalog) joinAll(ctx context.Context, organization string, ids []string
 	return joined, nil
 }
 
-// join adds a component to a dashboard, and returns the id of the dashboard. If dashboard is empty, it is the first one
-// of the organization. Components created at the same time share a write.
+// join adds a component to a dashboard, and returns the id of the dashboard. If dashboard is empty, join uses the first
+// dashboard of the organization. It returns an empty id if there is none. Concurrent calls share a write.
 func (c *Catalog) join(ctx context.Context, organization, dashboard, id string) (string, error) {
 	return Share(ctx, &c.joins, organization+"/"+dashboard, []string{id}, func(ctx context.Context, ids []string) (string, error) {
 		if dashboard == "" {

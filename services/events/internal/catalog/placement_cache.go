@@ -7,8 +7,8 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/find"
 )
 
-// maxHeld bounds the dashboards and placements that a process caches, over all organizations. It corresponds to about
-// 100 MB.
+// maxHeld is the maximum number of dashboards and placements together that a process caches, over all organizations. It
+// corresponds to about 100 MB.
 const maxHeld = 1 << 20
 
 // placementCache caches, for each dashboard, the ids of the components on it and the version of the dashboard. A
@@ -26,11 +26,11 @@ type heldComponents struct {
 	components map[string]bool
 }
 
-// size returns what the dashboard counts for maxHeld.
+// size returns the part of maxHeld that the dashboard uses.
 func (h heldComponents) size() int { return 1 + len(h.components) }
 
-// cached returns, by the key of a dashboard, the components of those that are cached in their present version, and the
-// keys of the others. The value of a row is the version of the dashboard.
+// cached returns the components of the dashboards that are cached in their present version, by the key of the dashboard,
+// and the keys of the other dashboards. The value of a row is the present version of a dashboard.
 func (p *placementCache) cached(rows []find.Row) (components map[string]map[string]bool, stale []string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -45,7 +45,8 @@ func (p *placementCache) cached(rows []find.Row) (components map[string]map[stri
 	return components, stale
 }
 
-// remember caches the components of a dashboard and returns them. A full cache is emptied before.
+// remember caches the components of a dashboard and returns them. If they do not fit into the cache, it empties the cache
+// before.
 func (p *placementCache) remember(d *Dashboard) map[string]bool {
 	components := make(map[string]bool, len(d.Components))
 	for _, placement := range d.Components {
@@ -68,8 +69,8 @@ func (p *placementCache) remember(d *Dashboard) map[string]bool {
 }
 
 // DashboardsHolding returns, by component, the ids of the organization's dashboards on which the component is placed.
-// It asks the store for the versions of the dashboards, and reads only the dashboards that are not cached in this
-// version.
+// It reads the versions of all dashboards of the organization from the store, and then only the dashboards that are not
+// cached in their present version.
 func (c *Catalog) DashboardsHolding(ctx context.Context, organization string, components []string) (map[string][]string, error) {
 	rows, err := c.store.Dashboards.Keys(ctx, owned(organization, find.Query{}), FieldVersion)
 	if err != nil || len(components) == 0 {

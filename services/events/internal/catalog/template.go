@@ -11,8 +11,8 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/find"
 )
 
-// Template is a prepared text for events. A client fills its form with it. Events do not name the template that they
-// were made from.
+// Template is a prepared text for an event or a timeline entry. A client fills a form with the template. An event does not
+// name the template from which it was made.
 type Template struct {
 	ID             string       `json:"id" audit:"id"`
 	OrganizationID string       `json:"organizationId"`
@@ -52,7 +52,8 @@ func (k TemplateKind) allows(s Status) bool {
 	return EventType(k).allows(s)
 }
 
-// check returns an Invalid fault that names the first wrong field. It also removes duplicate components.
+// check returns an Invalid fault that names the first wrong field. It also removes duplicate components. former is the
+// template before the change, or empty.
 func (t *Template) check(former *Template) error {
 	switch {
 	case !slices.Contains([]TemplateKind{IncidentTemplate, MaintenanceTemplate, UpdateTemplate}, t.Kind):
@@ -82,7 +83,7 @@ func (t *Template) check(former *Template) error {
 	return checkChangedText("message", t.Message, former.Message, maxText)
 }
 
-// checkComponents returns a fault if there does not have a component of the template.
+// checkComponents returns a fault for the first component of the template that the map there lacks.
 func (t *Template) checkComponents(there map[string]Component) error {
 	for i, id := range t.ComponentIDs {
 		if _, exists := there[id]; !exists {
@@ -92,7 +93,8 @@ func (t *Template) checkComponents(there map[string]Component) error {
 	return nil
 }
 
-// only removes the components that are not in there. A component may have been deleted while the template was written.
+// only removes from the template the components that the map there lacks. A component may have been deleted while the
+// template was written.
 func (t *Template) only(there map[string]Component) {
 	t.ComponentIDs = slices.DeleteFunc(slices.Clone(t.ComponentIDs), func(id string) bool { _, exists := there[id]; return !exists })
 }

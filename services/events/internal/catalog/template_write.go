@@ -14,7 +14,7 @@ import (
 )
 
 // PageOfTemplates returns a page of the organization's templates, in the order of their creation. If kind is not empty,
-// it returns only templates of the kind.
+// it returns only templates of the kind. after is Next of the previous page, or empty.
 func (c *Catalog) PageOfTemplates(ctx context.Context, organization string, kind TemplateKind, limit int, after string) (find.Page[Template], error) {
 	query := find.Query{Limit: limit, After: after}
 	if kind != "" {
@@ -45,7 +45,7 @@ func (c *Catalog) Template(ctx context.Context, organization, id string) (Templa
 	return template, err
 }
 
-// CreateTemplate stores a new template whose fields fill sets.
+// CreateTemplate stores a new template whose fields fill sets. It returns a Conflict if the organization has maxTemplates.
 func (c *Catalog) CreateTemplate(ctx context.Context, command Command, fill func(*Template)) (Template, error) {
 	now := c.now()
 	template := Template{
