@@ -35,7 +35,7 @@ type Event struct {
 	// closed.
 	ClosedAt *time.Time `json:"closedAt"`
 	// StartedFor and EndedFor are the planned start and the planned end that are done. The scheduler does not start or
-	// end the event again for these times, also if a person has undone the step.
+	// end the event for these times any more, even if a person has undone the step.
 	StartedFor *time.Time `json:"startedFor"`
 	EndedFor   *time.Time `json:"endedFor"`
 	// RemindedTo is the time of the last reminder, or of the last change that armed the reminders. Only reminders that
@@ -44,7 +44,7 @@ type Event struct {
 	RemindersSent int64      `json:"remindersSent"`
 
 	Published bool `json:"published" audit:"publish"` // false: a draft, which visitors do not see and nobody is notified of
-	// PublishedAt is the time of the last change from a draft to a published event.
+	// PublishedAt is the time at which the event was created as published, or was last changed from a draft. nil: never.
 	PublishedAt             *time.Time `json:"publishedAt" audit:"publishedAt"`
 	Backfilled              bool       `json:"backfilled" audit:"backfilled"`           // the event was created closed, with start and end in the past
 	ExternalID              string     `json:"externalId" audit:"externalId,null"`      // empty: none; unique in the organization while the event is open

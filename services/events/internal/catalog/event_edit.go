@@ -14,20 +14,20 @@ import (
 )
 
 const (
-	maxLinks   = 500  // the message about a change contains all links, and Kafka limits its size
+	maxLinks   = 500  // the message about a change contains all links, and Kafka limits the size of a message
 	maxEntries = 1000 // the event contains all entries, and the row of each entry is written before the response
 )
 
-// EventEdit is an event while a write changes it. The write assigns texts, flags, severity, external id and reminders
-// directly. For every other change it calls a method, because other fields follow from the change. The legacy interface
-// also assigns title, type and times directly, because its rules differ. A write must not assign any other field.
+// EventEdit is an event while a write changes it. The write assigns title, texts, flags, severity, external id and
+// reminders directly. For every other change it calls a method, because other fields follow from the change. The legacy
+// interface also assigns type and times directly, because its rules differ. A write must not assign any other field.
 type EventEdit struct {
 	*Event
 	Now time.Time
 
 	author     Author
 	before     Event    // the event before the write, without links and timeline
-	formerSize int      // textSize of before
+	formerSize int      // textSize of the event before the write
 	changed    bool     // the write has changed links or timeline
 	entry      *Entry   // the newest entry that the write has added or edited
 	written    []string // ids of the entries that the write has added or edited
@@ -38,8 +38,8 @@ type EventEdit struct {
 	request  request
 	asked    topic.Notify  // the channels that the request asks for
 	later    *topic.Notify // the channels that the scheduler notifies; nil: those that follow from asked
-	notify   topic.Notify  // whom the write notifies; see decide
-	silence  topic.Silence // why it notifies nobody
+	notify   topic.Notify  // the channels that the write notifies; see decide
+	silence  topic.Silence // why the write notifies nobody
 }
 
 func NewEventEdit(event *Event, command Command, now time.Time) *EventEdit {
@@ -63,7 +63,7 @@ func (d *EventEdit) SetStatus(status Status) {
 	}
 }
 
-// AddComponent links the event to a component, unless it is linked.
+// AddComponent links the event to a component, unless it is linked already. It clears DashboardIDs.
 func (d *EventEdit) AddComponent(id string) error {
 	if slices.Contains(d.ComponentIDs(), id) {
 		return nil
@@ -85,8 +85,8 @@ func (d *EventEdit) RemoveComponent(id string) {
 	d.changed = d.changed || len(d.Links) < n
 }
 
-// AppendEntry appends an entry with the Status, Message, Timestamp and Impacts of the given one. It does not change the
-// status of the event.
+// AppendEntry appends entry with a new StatusID, the author of the write as Author, and Now as CreatedAt. It does not
+// change the status of the event.
 func (d *EventEdit) AppendEntry(entry Entry) error {
 	if len(d.Timeline) >= maxEntries {
 		return fault.Field("timeline", "must have at most %d entries", maxEntries)
@@ -100,7 +100,8 @@ func (d *EventEdit) AppendEntry(entry Entry) error {
 	return nil
 }
 
-// EditEntry changes Status, Message and Timestamp of an entry in place.
+// EditEntry calls edit with a copy of an entry, and replaces the entry by the copy. edit may change Status, Message and
+// Timestamp.
 func (d *EventEdit) EditEntry(statusID string, edit func(*Entry)) error {
 	at, err := d.entryAt(statusID)
 	if err != nil {
@@ -188,9 +189,9 @@ func (d *EventEdit) Check() error {
 	return errors.Join(append(problems, d.checkSize())...)
 }
 
-// finish sets the fields that follow from others, and decides whom the write notifies. concerns is the result
-// of affected.concernsAnybody. changed means that a field other than Announced differs from before. announcedOnly
-// means that only Announced differs.
+// finish sets the fields that follow from others, and decides whom the write notifies. concerns is the result of
+// affected.concernsAnybody. changed reports whether a field other than Announced differs from before. announcedOnly
+// reports whether only Announced differs.
 func (d *EventEdit) finish(concerns bool) (changed, announcedOnly bool) {
 	d.markTransition()
 	if len(d.ReminderMinutes) == 0 {
@@ -221,8 +222,8 @@ func (d *EventEdit) finish(concerns bool) (changed, announcedOnly bool) {
 	return changed, announcedOnly
 }
 
-// recordPause adds a Pause if the write reopens the event: the time from its former end until now. The timeline is not
-// enough to know this time, because entries can be removed and the legacy interface reopens without an entry.
+// recordPause adds a Pause if the write reopens the event: the time from the former end until now. The timeline does not
+// show this time for certain: entries can be removed, and the legacy interface reopens without an entry.
 func (d *EventEdit) recordPause() {
 	if !d.before.Status.Closed() || !d.Open() {
 		return
@@ -252,8 +253,8 @@ func (d *EventEdit) SetImpact(componentID string, impact Impact) {
 	link.Impact, d.changed = impact, true
 }
 
-// checkSize returns a Conflict if the texts are too large and larger than before the write. So the texts of an event
-// that is already too large can still be shortened.
+// checkSize returns a Conflict if the texts are larger than maxEventText and larger than before the write. So texts that
+// are too large already can still be shortened.
 func (d *EventEdit) checkSize() error {
 	if size := d.textSize(); size > maxEventText && size > d.formerSize {
 		return fault.New(fault.Conflict, "The texts of the event would have more than %d MiB. Shorten or delete timeline entries or notes first.", maxEventText>>20)

@@ -17,10 +17,10 @@ type EventFilter struct {
 	Status      Status
 	Active      *bool
 	Publish     *bool      // whether the event is published
-	DashboardID string     // only events that affect a component that is on the dashboard now
+	DashboardID string     // only events that affect a component that is on the dashboard now, or whose DashboardIDs have the dashboard
 	ComponentID string     // only events that affect the component
-	From, To    *time.Time // only events that overlap the time from From until before To
-	Text        string     // words of the title or of the plain text of the description, or parts of them, in upper or lower case
+	From, To    *time.Time // only events that overlap the time from From (inclusive) to To (exclusive)
+	Text        string     // words or parts of words, each of which must be in the title or the plain description; case does not matter
 }
 
 func (f *EventFilter) check() error {
@@ -35,18 +35,18 @@ func (f *EventFilter) check() error {
 
 const (
 	maxSearched = 255
-	// maxExamined is how many events, newest first, one page compares with Text. Then the page ends and has a next
-	// page, even if it has fewer events than its limit or none. So a page for a rare word costs no more than this.
+	// maxExamined is how many records one page of a search compares with the text. Then the page ends and has a next page,
+	// even if it has fewer records than its limit or none. So a page for a rare word has a bounded cost.
 	maxExamined = 1000
-	// searchBatch is how many events one query reads if the filter has a Text.
+	// searchBatch is how many records one query of a search reads.
 	searchBatch = 250
 )
 
-// Lists find an event by its keys. A key consists of a scope (all events, one component, or one dashboard of an event without
-// components), a selection (all events,
-// or a type or status with the activity or as a draft), and a class of the event's length. One index over key and start serves every
-// combination of filters, because it has the events of a key in the order of the list. If a filter selects several
-// keys, their events are merged.
+// Lists find an event by its keys. A key consists of a scope, a selection and a class. The scope is all events, one component,
+// or one dashboard of an event without components. The selection is all events, or a type or status together with active,
+// inactive or draft. The class is that of the event's length. One index over key and start serves every combination of
+// filters, because it has the events of a key in the order of the list. If a filter selects several keys, their events are
+// merged.
 const (
 	keyActive, keyInactive, keyDraft = "+", "-", "~"
 
@@ -120,7 +120,7 @@ func listKeys(scopes, selections []string, classes ...string) []string {
 }
 
 // stretch selects the events that have a key with one of the selections and with the class, and whose start is in the
-// time from since until before (exclusive). A zero time is no bound.
+// time between since (inclusive) and before (exclusive). A zero time is no bound.
 type stretch struct {
 	selections    []string
 	class         string
@@ -207,8 +207,8 @@ func (f *EventFilter) queries(organization string, scopes []string, now time.Tim
 			for keys := range slices.Chunk(listKeys(scopes, part.selections, part.class), find.MaxMerged) {
 				queries = append(queries, owned(organization, find.Query{
 					Where: append(part.conditions(keys, f.From), also...), Order: []find.Order{{Field: FieldStart, Descending: true}},
-					// The query skips events that it finds in the index but that ended before From or do not satisfy
-					// also.
+					// The query skips events that it finds in the index but that ended before From or violate a condition
+					// in also.
 					Scan: IndexListed,
 				}))
 			}
@@ -231,7 +231,7 @@ func (s stretch) conditions(keys []string, from *time.Time) []find.Condition {
 	return where
 }
 
-// PageOfEvents returns a page of events, the newest start first. The page begins after the position after.
+// PageOfEvents returns a page of events, the newest start first. after is Next of the previous page, or empty.
 func (c *Catalog) PageOfEvents(ctx context.Context, organization string, filter EventFilter, limit int, after string) (find.Page[EventDetail], error) {
 	var page find.Page[EventDetail]
 	if err := filter.check(); err != nil {
@@ -255,7 +255,7 @@ func (c *Catalog) PageOfEvents(ctx context.Context, organization string, filter 
 	}
 	events, err := c.store.Events.GetMany(ctx, keys)
 	if filter.ComponentID != "" && slices.ContainsFunc(events, func(e Event) bool { return slices.Contains(e.DashboardIDs, filter.ComponentID) }) {
-		return page, err // the id is that of a dashboard, and these are its events without components
+		return page, err // ComponentID is the id of a dashboard, and the events are those of the dashboard without components
 	}
 	page.Next = next
 	if err == nil {
@@ -264,9 +264,9 @@ func (c *Catalog) PageOfEvents(ctx context.Context, organization string, filter 
 	return page, err
 }
 
-// scopes returns the scopes of the events that the filter selects, or none if no event can match. It also returns the
-// conditions that an event of these scopes must satisfy besides. An event belongs to a dashboard if it affects a
-// component that is on the dashboard, or if it has no components and names the dashboard.
+// scopes returns the scopes of the events that the filter selects, or no scope if no event can match. It also returns
+// further conditions for the events of these scopes. An event belongs to a dashboard if it affects a component that is on
+// the dashboard, or if it has no components and names the dashboard.
 func (c *Catalog) scopes(ctx context.Context, organization string, filter EventFilter) ([]string, []find.Condition, error) {
 	if filter.DashboardID == "" {
 		return []string{filter.ComponentID}, nil, nil
@@ -314,8 +314,8 @@ type eventPart struct {
 	ended bool       // the query has no further rows
 }
 
-// page returns the keys of the next events whose text contains the text. next is the position after which the next page
-// begins; it is empty if the list ends.
+// page returns the keys of at most limit next events whose SearchText contains the words of text. next is the position at
+// which the next page begins, or empty if the list ends.
 func (l *eventList) page(ctx context.Context, text sought, limit int) (keys []string, next string, err error) {
 	position, examined := "", 0
 	for {
@@ -359,7 +359,7 @@ func (l *eventList) take(ctx context.Context) (first find.Row, more bool, err er
 	return first, more, nil
 }
 
-// fill reads the next rows of each part whose rows are used up.
+// fill reads the next rows of each part that has no unreturned rows and has not ended.
 func (l *eventList) fill(ctx context.Context) error {
 	var reads []func() error
 	for _, part := range l.parts {

@@ -26,7 +26,7 @@ func (c *Catalog) Event(ctx context.Context, organization, id string) (EventDeta
 	return near.detail(event), err
 }
 
-// EventByLegacyID returns the organization's event with the legacy id, or NotFound.
+// EventByLegacyID returns the organization's event with the legacy id, without Dashboards, or NotFound.
 func (c *Catalog) EventByLegacyID(ctx context.Context, organization string, legacyID int64) (EventDetail, error) {
 	event, err := byLegacyID[Event](ctx, c.store.Events, organization, legacyID)
 	if err != nil {
@@ -36,7 +36,8 @@ func (c *Catalog) EventByLegacyID(ctx context.Context, organization string, lega
 	return EventDetail{Event: event, Components: components}, err
 }
 
-// ListEvents returns the events that the query finds, page by page, and their number without its Limit and Offset.
+// ListEvents returns the events that the query finds, page by page, without Dashboards. It also returns the number of events
+// that the query finds without its Limit and Offset.
 func (c *Catalog) ListEvents(ctx context.Context, organization string, query find.Query) (Pages[EventDetail], int64, error) {
 	query.Scan = eventsIndex(query)
 	return listed(ctx, c.store.Events, organization, query, func(e *Event) int64 { return e.LegacyID }, func(events []Event) ([]EventDetail, error) {
@@ -49,8 +50,8 @@ func (c *Catalog) ListEvents(ctx context.Context, organization string, query fin
 	})
 }
 
-// eventsIndex returns the index for a condition on ids, links or components, because few events satisfy it. If the
-// query has no such condition, it returns Scan of the query.
+// eventsIndex returns the index for a condition of the query on ids, links or components, because few events satisfy such a
+// condition. If the query has no such condition, eventsIndex returns Scan of the query.
 func eventsIndex(query find.Query) string {
 	best := query.Scan
 	for _, condition := range query.Where {
@@ -102,7 +103,8 @@ func (c *Catalog) Update(ctx context.Context, organization string, legacyID int6
 	return byLegacyID[UpdateRow](ctx, c.store.Updates, organization, legacyID)
 }
 
-// ListLinks is like ListEvents.
+// ListLinks returns the links that the query finds, page by page, and their number, as ListEvents does. The pages lack the
+// links to components that are being removed, but the number includes them.
 func (c *Catalog) ListLinks(ctx context.Context, organization string, query find.Query) (Pages[LinkDetail], int64, error) {
 	return listed(ctx, c.store.Links, organization, query, func(l *LinkRow) int64 { return l.LegacyID }, func(rows []LinkRow) ([]LinkDetail, error) {
 		components, err := c.store.ComponentsOf(ctx, organization, find.Values(rows, func(row LinkRow) string { return row.ComponentID }))
@@ -116,7 +118,7 @@ func (c *Catalog) ListLinks(ctx context.Context, organization string, query find
 	})
 }
 
-// ListUpdates is like ListEvents.
+// ListUpdates returns the timeline entries that the query finds, page by page, and their number, as ListEvents does.
 func (c *Catalog) ListUpdates(ctx context.Context, organization string, query find.Query) (Pages[UpdateRow], int64, error) {
 	return listed(ctx, c.store.Updates, organization, query, func(u *UpdateRow) int64 { return u.LegacyID }, whole[UpdateRow])
 }
@@ -130,7 +132,7 @@ func (s *Store) EventOf(ctx context.Context, organization, id string) (Event, er
 	return event, err
 }
 
-// EventWithLegacyID returns a page with the event that has the id of the legacy interface, or an empty one.
+// EventWithLegacyID returns a page with the organization's event that has the legacy id, or an empty page.
 func (c *Catalog) EventWithLegacyID(ctx context.Context, organization string, id int64) (page find.Page[EventDetail], err error) {
 	found, err := c.store.Events.Find(ctx, owned(organization, find.Query{Where: []find.Condition{find.Eq(FieldLegacyID, id)}, Limit: 1}))
 	if err == nil {

@@ -10,13 +10,14 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/find"
 )
 
-// EventWritten updates what depends on an event: the states by hand of its components, the pages that show it, and the
-// rows of its links and timeline entries. It also removes links to components that were removed while the event was being written, because the removal
-// of the component did not find these links. current is nil for a deleted event, whose aliases are deleted.
+// EventWritten updates the data that depend on an event: the states by hand of its components, the pages that show it, and
+// the rows of its links and timeline entries. It also removes links to components that were removed while the event was
+// being written, because the removal of the component did not find these links. If current is nil, the event was deleted,
+// and EventWritten also deletes its aliases.
 //
-// Pages are rendered before the link rows are written, because the former rows say which pages showed the event. If a
-// call is interrupted, it is repeated. A page records the version of the event that it shows (Seen), so the repetition
-// does no harm.
+// Pages are rendered before the link rows are written, because the former rows say which pages showed the event. The store
+// repeats an interrupted call. A page records the version of the event that it shows (Seen), so the repetition does no
+// harm.
 func (c *Catalog) EventWritten(ctx context.Context, id string, current *Event) error {
 	var links find.Page[LinkRow]
 	var updates find.Page[UpdateRow]
@@ -62,7 +63,7 @@ func (c *Catalog) EventWritten(ctx context.Context, id string, current *Event) e
 // examines only links that have no row yet. Once a link has a row, the removal of its component finds the link.
 func (c *Catalog) dropGone(ctx context.Context, organization string, there []LinkRow, wanted map[int64]LinkRow) (gone []string, err error) {
 	fresh := maps.Clone(wanted)
-	delete(fresh, 0) // it has no component
+	delete(fresh, 0) // the row with the legacy id 0 has no component
 	for _, row := range there {
 		delete(fresh, row.LegacyID)
 	}
@@ -83,7 +84,7 @@ func (c *Catalog) dropGone(ctx context.Context, organization string, there []Lin
 	return gone, err
 }
 
-// replaceRows changes the stored rows of an event, which are in there, to the wanted ones. It writes only rows that
+// replaceRows changes the stored rows of an event to the wanted rows. there has the stored rows. It writes only rows that
 // differ.
 func replaceRows[R any](ctx context.Context, rows Collection[R], event string, there []R, wanted map[int64]R, id func(R) int64) error {
 	var gone []int64
@@ -106,8 +107,8 @@ func replaceRows[R any](ctx context.Context, rows Collection[R], event string, t
 	return rows.UpsertMany(ctx, slices.SortedFunc(maps.Values(wanted), func(a, b R) int { return int(id(a) - id(b)) }))
 }
 
-// publishEvent updates the dashboards with a component that the event has, or that it had according to the former rows
-// of its links.
+// publishEvent updates the pages of the dashboards that show the event now, or that showed the event according to the former
+// rows of its links.
 func (c *Catalog) publishEvent(ctx context.Context, id string, former []LinkRow, current *Event) error {
 	written, places := placesOf(id, former, current)
 	slices.Sort(places.components)
@@ -142,7 +143,7 @@ func placesOf(id string, former []LinkRow, current *Event) (Written, eventPlaces
 	return written, at
 }
 
-// on returns the ids of the dashboards. holding has the dashboards of the components.
+// on returns the ids of all dashboards that show the event. holding has the ids of the dashboards by component.
 func (p *eventPlaces) on(holding map[string][]string) []string {
 	ids := slices.Clone(p.dashboards)
 	for _, component := range p.components {

@@ -9,11 +9,11 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/find"
 )
 
-// rowsAtOnce is how many rows EventsWritten has in memory.
+// rowsAtOnce is the number of rows that EventsWritten collects in memory before it writes them.
 const rowsAtOnce = 500
 
-// EventsWritten is EventWritten for several events of an organization, by id. It renders each page once, and writes the rows
-// of the events together. An event of version 1 has no former rows that differ.
+// EventsWritten is EventWritten for several events of an organization, by id. It renders each page once, and writes the
+// rows of the events together. It does not read the stored rows of an event of version 1, because they cannot differ.
 func (c *Catalog) EventsWritten(ctx context.Context, current map[string]*Event) error {
 	ids := slices.Sorted(maps.Keys(current))
 	places := make(map[string]eventPlaces, len(ids))
@@ -69,7 +69,8 @@ func rowsOf(event string) find.Query {
 	return find.Query{Where: []find.Condition{find.Eq(FieldEvent, event)}}
 }
 
-// writeRows writes the rows of the events. It removes links to components that do not exist.
+// writeRows writes the rows of the events. It removes links to components that do not exist. For a deleted event, it
+// deletes the rows and the aliases.
 func (c *Catalog) writeRows(ctx context.Context, organization string, ids []string, current map[string]*Event, exist map[string]Component) error {
 	var links []LinkRow
 	var updates []UpdateRow
@@ -133,7 +134,7 @@ func (c *Catalog) writeRows(ctx context.Context, organization string, ids []stri
 	return nil
 }
 
-// replaceAll changes the stored rows of an event to the wanted ones.
+// replaceAll changes the stored rows of an event to links and updates.
 func (c *Catalog) replaceAll(ctx context.Context, id string, links map[int64]LinkRow, updates map[int64]UpdateRow) error {
 	return together(
 		func() error {

@@ -27,8 +27,8 @@ type ImpactChange struct {
 	Impact      Impact
 }
 
-// ImpactChanges returns for each entry of the Chronicle how it changes the impacts: to those that it states, or, if the
-// entry closes the event, to operational. If the event never took place, its closing changes nothing.
+// ImpactChanges returns for each entry of the Chronicle how the entry changes the impacts: to the impacts that the entry
+// states, or to operational if the entry closes the event. If the event never took place, its closing changes nothing.
 func (e *Event) ImpactChanges(chronicle []Entry) [][]ImpactChange {
 	_, _, tookPlace := e.Lasted()
 	impacts := make(map[string]Impact, len(e.Links))
@@ -131,8 +131,8 @@ func (e *Event) Lasted() (from time.Time, to *time.Time, counts bool) {
 	return e.StartAt, to, to == nil && e.Open() || to != nil && e.StartAt.Before(*to)
 }
 
-// spansOn returns the spans until now in which the event affects the component of a link, the earliest first. Times
-// with the impact operational are left out.
+// spansOn returns the spans until now in which the event affects the component of a link, the earliest first. It returns
+// none if reports do not count the event, see Measured. It leaves out the same times as SpansWithin.
 func (e *Event) spansOn(link Link, now time.Time) []uptime.Span {
 	from, end, counts := e.Measured()
 	if !counts {
@@ -145,7 +145,7 @@ func (e *Event) spansOn(link Link, now time.Time) []uptime.Span {
 }
 
 // SpansWithin returns the spans between from and end in which the event affects the component of a link. It leaves out
-// the pauses of the event.
+// the pauses of the event, and the times with the impact operational.
 func (e *Event) SpansWithin(link Link, from time.Time, end *time.Time) []uptime.Span {
 	var spans []uptime.Span
 	impacts := e.ImpactsOn(link)

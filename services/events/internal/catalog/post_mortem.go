@@ -18,8 +18,8 @@ const (
 	maxActionItemOwner = 255
 )
 
-// SetPostMortem creates the post-mortem, or replaces its texts, its action items and Published. Author and CreatedAt do
-// not change then. PublishedAt is set while Published is true.
+// SetPostMortem creates the post-mortem, or replaces its texts, its action items and Published without a change of Author
+// and CreatedAt. PublishedAt is set while Published is true. SetPostMortem returns a Conflict if the event is open.
 func (d *EventEdit) SetPostMortem(p PostMortem) error {
 	former := cmp.Or(d.PostMortem, new(PostMortem))
 	if err := p.check(former); err != nil {

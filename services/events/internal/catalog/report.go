@@ -10,8 +10,9 @@ import (
 	"github.com/bellbuoy/bellbuoy/services/events/internal/uptime"
 )
 
-// Uptime returns the report about all components of a dashboard, also hidden ones. If dashboardID is empty, it returns
-// the report about one component, in the time zone of the oldest dashboard on which the component is placed.
+// Uptime returns the report about all components of a dashboard, also hidden components. If dashboardID is empty, it
+// returns the report about one component, with the time zone and weight of the oldest dashboard on which the component is
+// placed, or with those of a new dashboard if there is none.
 func (c *Catalog) Uptime(ctx context.Context, organization string, yearMonth, dashboardID, componentID string) (uptime.Report, error) {
 	components, dashboard, err := c.reportedOn(ctx, organization, dashboardID, componentID)
 	if err != nil {
@@ -56,7 +57,8 @@ func (c *Catalog) reportedOn(ctx context.Context, organization, dashboardID, com
 	return components, append(dashboards, c.newDashboard(organization, ""))[0], err
 }
 
-// spans returns, by component, the spans between from and to in which events affect the component.
+// spans returns, by component, the spans in which events or states by hand affect the component and that overlap the time
+// between from and to.
 func (c *Catalog) spans(ctx context.Context, organization string, components []Component, from, to time.Time) (map[string][]uptime.Span, error) {
 	spans := make(map[string][]uptime.Span, len(components))
 	for _, component := range components {

@@ -18,7 +18,7 @@ import (
 const (
 	schedulerInterval = time.Second // short, because a run is one indexed query that mostly finds nothing
 	// stepsAtOnce is how many steps run at the same time. Concurrent steps of events on the same page share one
-	// edition, so that visitors see them soon even if many are due at once.
+	// edition, so that visitors soon see the steps even if many are due at once.
 	stepsAtOnce = 16
 )
 
@@ -68,7 +68,7 @@ func (c *Catalog) runDue(ctx context.Context) error {
 }
 
 // AtOnce calls step for each of the items, at most stepsAtOnce at the same time. It makes no further calls after ctx
-// ends. It joins the errors. A panic of step is an error too.
+// ends. It joins the errors. A panic of step becomes an error.
 func AtOnce[T any](ctx context.Context, items []T, step func(T) error) error {
 	errs := make([]error, len(items))
 	var group errgroup.Group
@@ -141,8 +141,9 @@ func (d *EventEdit) runStep() error {
 	return nil
 }
 
-// moveTo changes the status as of the planned time at, and appends a timeline entry. It appends no entry if the
-// timeline is full, if the texts of the event are as large as they may be, or if the event was created on the legacy interface, where a change of status makes no update.
+// moveTo changes the status as of the planned time at, and appends a timeline entry. It appends no entry if the timeline
+// is full, if the texts of the event would be too large, or if the event was created on the legacy interface, where a
+// change of status makes no update.
 func (d *EventEdit) moveTo(status Status, at time.Time, message string) error {
 	err := d.Move(Advance, status, at)
 	if err != nil || d.Source == SourceLegacy || len(d.Timeline) >= maxEntries || d.textSize()+len(message) > maxEventText {

@@ -20,7 +20,7 @@ type NewEntry struct {
 }
 
 // Post appends an entry. If the entry has a status other than StatusUpdate and the present status, Post also changes
-// the status of the event, as the table of transitions allows.
+// the status of the event, or returns a Conflict if transitions does not allow the change.
 func (d *EventEdit) Post(in NewEntry) error {
 	entry := Entry{
 		Status: cmp.Or(in.Status, StatusUpdate), Message: Rich{in.Message, richtext.Rich}, Timestamp: d.Now, Impacts: in.Impacts,
@@ -40,7 +40,7 @@ func (d *EventEdit) Post(in NewEntry) error {
 	return d.appendMove(Advance, entry)
 }
 
-// Reopen opens a closed event again, with an entry.
+// Reopen opens a closed event again, with an entry. It returns a Conflict if the event is open.
 func (d *EventEdit) Reopen(in NewEntry) error {
 	defaults := append(transitions()[Reopen][d.Status], d.Status)
 	entry := Entry{Status: cmp.Or(in.Status, defaults[0]), Message: Rich{in.Message, richtext.Rich}, Timestamp: d.Now, Impacts: in.Impacts}
@@ -93,7 +93,7 @@ func (d *EventEdit) Correct(statusID, message string, timestamp *time.Time) erro
 	})
 }
 
-// Retract removes an entry other than the one that set the current status.
+// Retract removes an entry. It returns a Conflict for the entry that set the current status.
 func (d *EventEdit) Retract(statusID string) error {
 	if _, err := d.EntryOf(statusID); err == nil && statusID == d.StatusEntry {
 		return fault.New(fault.Conflict, "The entry set the current status, %s. Change the status before you delete the entry.", d.Status)

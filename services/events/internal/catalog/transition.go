@@ -39,9 +39,9 @@ func transitions() map[Move]map[Status][]Status {
 	}
 }
 
-// Move changes the status as of a time, or returns a Conflict fault if the table does not have the transition. at
-// becomes the end of an event that closes, and the start of a maintenance that leaves planning. A maintenance that is
-// completed out of planning gets the same start and end, so reports do not count it.
+// Move changes the status as of a time, or returns a Conflict if transitions does not have the change. at becomes the
+// end of an event that closes, and the start of a maintenance that leaves planning. A maintenance that changes from planning
+// to completed gets the same start and end, so reports do not count it.
 func (d *EventEdit) Move(by Move, to Status, at time.Time) error {
 	from := d.Status
 	if allowed := transitions()[by][from]; !slices.Contains(allowed, to) {
