@@ -19,9 +19,9 @@ import (
 const (
 	// MaxImported is the maximum number of events of an import.
 	MaxImported = 200
-	// importsAtOnce is how many imports a process carries out at the same time, because each needs some ten MiB.
+	// importsAtOnce is how many imports a process runs at the same time, because each import needs some ten MiB.
 	importsAtOnce = 2
-	// importTries is how often an import starts over if other writes are faster.
+	// importTries is how often an import, or its undo, tries to write while other writes are faster.
 	importTries = 8
 )
 
@@ -30,7 +30,7 @@ type ImportMark struct {
 	Key    string `json:"key" audit:"key"`     // unique in the organization
 	RunID  string `json:"runId" audit:"runId"` // the run that created the event
 	Digest string `json:"digest"`              // digest of the event as it was sent
-	// Changed means that others than the import and the scheduler have changed the event.
+	// Changed means that a write of another source than an import or the scheduler has changed the event.
 	Changed bool `json:"changed"`
 }
 
@@ -42,8 +42,8 @@ func (e *Event) ImportKey() string {
 	return e.Import.Key
 }
 
-// markChanged records that others than the import and the scheduler change the event. A consequence of another write, which has no
-// source, does not count.
+// markChanged sets Changed of the ImportMark, unless the source of the write is the scheduler. A write without a source is
+// the consequence of another write and does not count either.
 func (d *EventEdit) markChanged() {
 	if d.Import != nil && !d.Import.Changed && d.source != "" && d.source != SourceScheduler {
 		changed := *d.Import
@@ -53,7 +53,7 @@ func (d *EventEdit) markChanged() {
 }
 
 // DeletedImport records that a member has deleted an imported event. So the next import does not create the event again,
-// unless it is forced to.
+// unless it has Force.
 type DeletedImport struct {
 	OrganizationID string    `json:"organizationId"`
 	Key            string    `json:"key"`
@@ -85,15 +85,15 @@ const (
 	ImportRefused   ImportStatus = "refused"
 )
 
-// ImportResult is the result of an event.
+// ImportResult is the result of the import of one event.
 type ImportResult struct {
 	Key     string
 	Status  ImportStatus
-	EventID string // empty: there is no event
+	EventID string // empty: no event is stored
 	Error   string
 }
 
-// importRecord is the record of an import in the audit log. It is not stored.
+// importRecord is the subject of the audit entry about an import or its undo. No collection has it.
 type importRecord struct {
 	OrganizationID string
 	RunID          string   `audit:"runId"`
@@ -115,23 +115,23 @@ type importing struct {
 	components map[string]Component // by external reference
 	dashboards map[string]bool      // ids of the organization's dashboards
 	results    []ImportResult
-	tried      map[string]string // by key, id of the event that this import has tried to create
-	updated    map[string]bool   // by key, events that this import has tried to update
+	tried      map[string]string // ids of the events that this import has tried to create, by key
+	updated    map[string]bool   // keys of the events that this import has tried to update
 	noted      bool              // the audit entry is stored
 
 	refusedPaths map[int]refusedPaths // by position of the event in the request
 }
 
-// importLine is an event that is not refused.
+// importLine is an event of the request that check has not refused.
 type importLine struct {
 	*ImportedEvent
 	at     int // position in the request
 	digest string
 }
 
-// ImportEvents creates and updates events with their whole timelines. A wrong event is refused and does not affect the
-// others. The import notifies nobody. Each event is one write, so a repeated import completes one that was interrupted:
-// the key of an event is unique, and an event that is stored as it was sent does not change.
+// ImportEvents creates and updates events with their whole timelines. It refuses a wrong event and imports the others. It
+// notifies nobody. Each event is one write, so a repeated import completes an interrupted import: the key of an event is
+// unique, and an event that is stored as it was sent does not change.
 func (c *Catalog) ImportEvents(ctx context.Context, command Command, in EventImport) ([]ImportResult, error) {
 	if len(in.Events) < 1 || len(in.Events) > MaxImported {
 		return nil, fault.Field("events", "must have from 1 to %d events", MaxImported)
@@ -232,8 +232,8 @@ func (i *importing) check() ([]*importLine, error) {
 	return lines, nil
 }
 
-// checkEntryIDs returns a fault if two entries of the request have the same publicId. keys has the keys of events by the
-// publicIds of their entries.
+// checkEntryIDs returns a fault if an entry of the event has the publicId of another entry of the request. keys has the
+// keys of the former events by the publicIds of their entries. checkEntryIDs adds the entries of this event.
 func checkEntryIDs(in *ImportedEvent, keys map[string]string) error {
 	own := map[string]bool{}
 	for n, entry := range in.Timeline {
@@ -254,8 +254,8 @@ func (i *importing) refuse(at int, err error) {
 	i.results[at] = ImportResult{Key: i.in.Events[at].Key, Status: ImportRefused, Error: fault.As(err).Error()}
 }
 
-// write compares the lines with the stored events, and writes those that differ. It returns a Conflict if another write
-// was faster. It may have written some of the events then.
+// write compares the lines with the stored events, and writes the events that differ. If another write was faster, write
+// returns a Conflict, but may have written some of the events.
 func (i *importing) write(ctx context.Context, lines []*importLine) error {
 	stored, err := i.stored(ctx, lines)
 	if err != nil {

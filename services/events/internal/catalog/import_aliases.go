@@ -10,9 +10,9 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/audit"
 )
 
-// setAliases sets the former paths of the events, on the dashboards that show the event, or else on the dashboard of the
-// import. It also sets those of unchanged events, so that a repeated import completes one that was interrupted. It changes no
-// path that leads elsewhere already; the result of the event says so. The audit log has the entry of the import only.
+// setAliases sets the former paths of each event on the dashboards that show the event, or on the dashboard of the import if
+// none shows it. It also sets the paths of unchanged events, so that a repeated import completes an interrupted import. It
+// does not change a path that leads elsewhere already, and the result of the event names this path. It leaves no audit entry.
 func (i *importing) setAliases(ctx context.Context, lines []*importLine) error {
 	var components []string
 	for _, l := range lines {
@@ -54,7 +54,7 @@ func (i *importing) setAliases(ctx context.Context, lines []*importLine) error {
 	return nil
 }
 
-// setAliasesOn sets aliases of a dashboard. from has the position of the event of each alias in the request.
+// setAliasesOn sets aliases of a dashboard. from has, for each alias, the position of its event in the request.
 func (i *importing) setAliasesOn(ctx context.Context, dashboard string, aliases []Alias, from []int) error {
 	own, err := i.c.ownAddresses(ctx, i.command.Organization, aliases)
 	if err != nil {
@@ -87,7 +87,8 @@ const maxNamedPaths = 10
 // refusedPaths are the paths of an event that were not set, by reason.
 type refusedPaths map[string][]string
 
-// aliasRefused notes that a path of an event was not set. The result of the event, whose status stays, says so.
+// aliasRefused records that a path of an event was not set. setAliases adds the path to the Error of the event's result. The
+// Status of the result does not change.
 func (i *importing) aliasRefused(at int, path, why string) {
 	if i.refusedPaths == nil {
 		i.refusedPaths = map[int]refusedPaths{}
@@ -100,7 +101,7 @@ func (i *importing) aliasRefused(at int, path, why string) {
 	}
 }
 
-// text returns the first paths of each reason, and how many there are if these are not all.
+// text returns the first maxNamedPaths paths of each reason, and the number of its paths if there are more.
 func (r refusedPaths) text() string {
 	var parts []string
 	for _, why := range slices.Sorted(maps.Keys(r)) {

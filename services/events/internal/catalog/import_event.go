@@ -21,7 +21,7 @@ const (
 	paragraph, endOfParagraph = "<p>", "</p>"
 )
 
-// ImportedEvent is an event of an import. Its JSON decides whether the event is the same as before.
+// ImportedEvent is an event of an import. An import compares the digest of its JSON with that of the last import.
 type ImportedEvent struct {
 	Key                     string              `json:"key"`
 	Type                    EventType           `json:"type"`
@@ -60,7 +60,7 @@ type ImportedImpact struct {
 	Impact Impact `json:"impact,omitzero"`
 }
 
-// ImportedEntry is a timeline entry of an imported event. Impacts is by external references of components.
+// ImportedEntry is a timeline entry of an imported event. Impacts is the impacts by external reference of the component.
 type ImportedEntry struct {
 	Key      string            `json:"key"`
 	At       time.Time         `json:"at"`
@@ -82,8 +82,8 @@ type ImportedPostMortem struct {
 	PublishedAt    *time.Time   `json:"publishedAt,omitzero"`
 }
 
-// eventOf returns the event of a line, or the fault of its first wrong field. The event has the ids of stored. stored is
-// nil or the zero Event for a new event.
+// eventOf returns the event of a line, or the faults of its fields. The event keeps the ids of stored. stored is nil or the
+// zero Event for a new event.
 func (i *importing) eventOf(l *importLine, stored *Event) (*Event, error) {
 	now := i.c.now()
 	plain := Rich{Format: richtext.Plain}
@@ -149,7 +149,8 @@ func (i *importing) checkDashboards(in *ImportedEvent) error {
 	return checkDashboardIDs(in.DashboardIDs, i.dashboards)
 }
 
-// importFill fills an event with the values of an import. before is empty, so that all fields are checked.
+// importFill fills an event with the values of an import. before is empty except for Description and Impact, so that Check
+// checks all other fields. fields checks these two texts.
 type importFill struct {
 	*EventEdit
 	in *ImportedEvent
@@ -172,8 +173,8 @@ func (f *importFill) fields() error {
 	)
 }
 
-// times sets the times. The actual times must not be in the future. A closed event without an end ended with its last
-// entry that closes it, or else with its last entry, but not before its start.
+// times sets the times. The actual times must not be in the future. A closed event without an end gets lastAt as its end,
+// or its start if lastAt is earlier.
 func (f *importFill) times() error {
 	in := f.in
 	f.ScheduledStartAt, f.ScheduledEndAt, f.EndAt = in.ScheduledStartAt, in.ScheduledEndAt, in.EndAt
@@ -214,7 +215,8 @@ func (f *importFill) times() error {
 	return nil
 }
 
-// lastAt returns the time of the last entry that closes the event, or else of the last entry, or else the start.
+// lastAt returns the time of the last entry that closes the event. If there is none, it returns the time of the last entry,
+// or the start if there is no entry. For a maintenance, this time is at least the planned end, or now if now is earlier.
 func (f *importFill) lastAt() time.Time {
 	last, closed := f.StartAt, time.Time{}
 	if f.Type == Maintenance {
@@ -234,8 +236,8 @@ func (f *importFill) lastAt() time.Time {
 	return last
 }
 
-// timeline replaces the timeline. An entry that the event has already keeps its ids. The entries state the times in which
-// the event was closed before it was reopened. byRef has the ids of the components by reference.
+// timeline replaces the timeline. An entry that the event has already keeps its ids. timeline also sets the fields that
+// follow from the entries, see transitions. byRef has the ids of the components by reference.
 func (f *importFill) timeline(byRef map[string]string) error {
 	if len(f.in.Timeline) > maxEntries {
 		return fault.Field("timeline", "must have at most %d entries", maxEntries)
@@ -326,8 +328,8 @@ func (f *importFill) createdAt() time.Time {
 	return at
 }
 
-// settle sets the fields that follow from others. Steps and reminders whose time is past are not taken. former is the
-// stored event, or nil.
+// settle sets the fields that follow from others. It records steps and reminders whose time is past as done. former is the
+// stored event, or nil or the zero Event for a new event.
 func (f *importFill) settle(former *Event) {
 	f.CreatedAt = f.createdAt()
 	f.ShownAt = uptime.Later(f.CreatedAt, f.StartAt)

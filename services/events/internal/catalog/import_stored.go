@@ -38,7 +38,7 @@ func (i *importing) deleted(ctx context.Context, lines []*importLine) (map[strin
 }
 
 // takenIDs returns, by key, the faults of the lines with an externalId that another open event has, or with a publicId that
-// another event has.
+// another event has. The other event may be stored or in the import.
 func (i *importing) takenIDs(ctx context.Context, lines []*importLine) (map[string]error, error) {
 	faults := map[string]error{}
 	for _, unique := range []struct {
@@ -82,9 +82,9 @@ func (i *importing) takenIDs(ctx context.Context, lines []*importLine) (map[stri
 	return faults, nil
 }
 
-// store writes the events together. The first of them has the audit entry of the import, also if other writes were faster
-// for the rest. The entry also names an event that another write changes at the same moment, so that it is kept. The legacy
-// ids of new events follow their start.
+// store writes the events together. The first write has the audit entry of the import, also if other writes were faster than
+// the rest. So the entry may name an event that is not written because another write changed it at the same moment. The
+// legacy ids of new events are in the order of their starts.
 func (i *importing) store(ctx context.Context, creates, updates []*Event) error {
 	slices.SortStableFunc(creates, func(a, b *Event) int { return a.StartAt.Compare(b.StartAt) })
 	all := slices.Concat(creates, updates)

@@ -12,8 +12,8 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
 
-// importedHTML returns an HTML text for storage, without characters that change the direction of other text. A text without a tag is made a paragraph, because it would be taken for plain
-// text otherwise.
+// importedHTML returns an HTML text for storage, without characters that change the direction of other text. It makes a
+// text without a tag a paragraph, because such a text would count as plain text. For a blank text it returns an empty text.
 func importedHTML(text string) Rich {
 	text = richtext.Text(text)
 	switch {
@@ -25,8 +25,8 @@ func importedHTML(text string) Rich {
 	return Rich{text, richtext.Rich}
 }
 
-// checkImportedText checks a text as it was sent. It assigns the text as it is stored to *checked, so that Check does not
-// count the paragraph that importedHTML adds.
+// checkImportedText checks a text as it was sent. It assigns the stored form of the text to *checked. So Check does not
+// check the text again, and does not count the tags of the paragraph that importedHTML adds.
 func checkImportedText(field, text string, most int, checked *Rich) error {
 	stored := importedHTML(text)
 	*checked = stored
@@ -73,7 +73,7 @@ func (f *importFill) postMortem() error {
 	return fault.Within("postMortem", err)
 }
 
-// importedText is importedHTML for a text that may be missing.
+// importedText is importedHTML, but returns nil for a blank text.
 func importedText(text string) *Rich {
 	if blank(text) {
 		return nil
@@ -93,7 +93,7 @@ func importedItems(sent []ActionItem) []ActionItem {
 	return items
 }
 
-// notes replaces the notes of former imports.
+// notes replaces the notes of former imports by the notes of this import. It keeps the notes of members.
 func (f *importFill) notes() error {
 	kept := slices.DeleteFunc(slices.Clone(f.Notes), func(note Note) bool { return note.Imported })
 	if len(f.in.Notes)+len(kept) > maxNotes {

@@ -13,7 +13,7 @@ import (
 type UndoneImport struct {
 	Deleted   int   // events that this call has deleted
 	Kept      int64 // events of the run that a member has changed
-	Remaining int64 // events of the run that another call deletes
+	Remaining int64 // events of the run that the next calls can delete
 }
 
 // UndoImport deletes up to MaxImported events that a run created and no member has changed. A later import creates them again.
@@ -37,11 +37,11 @@ func (c *Catalog) UndoImport(ctx context.Context, command Command, runID string)
 	)
 }
 
-// deleteImported deletes events of a run, and the records of earlier deletions of the same events. It starts over if another
-// write was faster. The first deletion has the audit entry of all. The entry also names an event that another write changes
-// at the same moment, so that it stays.
+// deleteImported deletes events of a run, and the records of earlier deletions of the same events. It returns the number of
+// deleted events. It starts over if another write was faster. The first deletion has the audit entry for all. So the entry
+// may name an event that is not deleted because another write changed it at the same moment.
 func (c *Catalog) deleteImported(ctx context.Context, command Command, runID string, ids []string) (int, error) {
-	earlier := map[string]bool{} // events of the tries that were made in part
+	earlier := map[string]bool{} // ids of the events in former tries that deleted only some of their events
 	for try := 1; ; try++ {
 		var chosen []string
 		deleted := 0
@@ -79,8 +79,8 @@ func (c *Catalog) deleteImported(ctx context.Context, command Command, runID str
 	}
 }
 
-// rememberDeletion records that a member deletes an imported event. It is stored before the event is deleted, so that it is not
-// lost if the process dies in between. While the event exists, the record has no effect.
+// rememberDeletion records that a member deletes an imported event. It stores the record before the event is deleted, so
+// that the record is not lost if the process dies in between. While the event exists, the record has no effect.
 func (c *Catalog) rememberDeletion(ctx context.Context, command Command, id string) error {
 	event, err := c.store.EventOf(ctx, command.Organization, id)
 	if err != nil || event.Import == nil {

@@ -18,12 +18,12 @@ import (
 const (
 	// reopenWithin is how long after the end of an event a trigger reopens it. A later trigger creates a new event.
 	reopenWithin = 24 * time.Hour
-	// An event records the messages that have changed it for rememberInbound, at most the last maxInbound messages. The
-	// integrations service also stores the response to a message. But it does not recognise a message whose response
-	// was lost because a process died, or copies of a message that arrive at the same time.
+	// An event stores the messages that have changed it for rememberInbound, at most the last maxInbound messages. The
+	// integrations service also stores the response to a message. But that service does not recognise a message whose
+	// response was lost because a process died, or copies of a message that arrive at the same time.
 	rememberInbound = 24 * time.Hour
 	maxInbound      = 100
-	// inboundTries is how often Ingest tries to apply a message if other writes are faster.
+	// inboundTries is how often Ingest tries to apply a message while other writes are faster.
 	inboundTries = 10
 )
 
@@ -38,7 +38,7 @@ const (
 
 // Inbound is a message of a monitoring tool about the problem that the tool calls ExternalID.
 type Inbound struct {
-	ID         string // id of the message, which changes an event once, however often it arrives
+	ID         string // id of the message; however often the message arrives, it changes an event once
 	Action     InboundAction
 	ExternalID string
 	Message    *string
@@ -58,7 +58,7 @@ type Inbound struct {
 	Publish         bool
 }
 
-// NamedComponent identifies the component of a message whose first name in Components is unknown.
+// NamedComponent identifies the component of a message if Components has an unknown name.
 type NamedComponent struct{ Group, Name string }
 
 // InboundOutcome is the result of a message, and the event to which the message was applied.
@@ -67,9 +67,9 @@ type InboundOutcome struct {
 	EventID string
 }
 
-// Ingest applies a message to the open event with its external id, or else to the event with this id that closed last.
-// A trigger reopens an event that closed within reopenWithin. If there is no event, or if the event closed earlier, a
-// trigger creates a new event.
+// Ingest applies a message to the open event with its external id, or else to the event with this external id that closed
+// last. A trigger reopens an event that closed within reopenWithin. If there is no event, or if the event closed earlier, a
+// trigger creates a new event. Without an event, an update or a resolve returns NotFound.
 //
 // If a message with the same ID has changed an event before, Ingest changes nothing and returns the first outcome. Each
 // write checks this in the record that it replaces. A unique index prevents two events from recording the same message.
@@ -87,7 +87,7 @@ func (c *Catalog) Ingest(ctx context.Context, command Command, in Inbound) (Inbo
 	}
 }
 
-// CheckInbound returns a fault if no event can take the message, because a field is wrong or a component is unknown.
+// CheckInbound returns a fault if no event can accept the message, because a field is wrong or a component is unknown.
 func (c *Catalog) CheckInbound(ctx context.Context, organization string, in Inbound) error {
 	in = in.readable()
 	if err := in.check(c.now()); err != nil {
@@ -161,8 +161,9 @@ func overtaken() error {
 // with a cause (Err). A Conflict with the rules of events has no cause.
 func wasOvertaken(err error) bool { return fault.Is(err, fault.Conflict) && fault.As(err).Err != nil }
 
-// inboundComponents returns the ids of the components of a message. If their names are unknown, and the message has a
-// NamedComponent, it returns the only component with that name in that group.
+// inboundComponents returns the ids of the components of a message. If a name is unknown and the message has a
+// NamedComponent, it returns the id of the component with that name in that group, if there is exactly one. Otherwise it
+// returns the fault about the unknown name.
 func (c *Catalog) inboundComponents(ctx context.Context, organization string, in Inbound) ([]string, error) {
 	ids, err := c.namedComponents(ctx, organization, in.Components)
 	if in.Named == nil || !fault.Is(err, fault.Invalid) {
@@ -179,8 +180,8 @@ func (c *Catalog) inboundComponents(ctx context.Context, organization string, in
 	return []string{same[0].ID}, nil
 }
 
-// namedComponents returns the ids of the components that a message names by id or external reference. It returns a
-// fault if the organization has no such component.
+// namedComponents returns the ids of the components that a message names by id or external reference. It returns Invalid
+// for the first name that no component of the organization has.
 func (c *Catalog) namedComponents(ctx context.Context, organization string, names []string) ([]string, error) {
 	if len(names) == 0 {
 		return nil, nil

@@ -14,8 +14,9 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/richtext"
 )
 
-// readable returns the message with a title in one line, with texts that change no direction of other text, and without a text that shows nothing, such as an HTML comment. A
-// monitoring tool takes both from its alerts, and could not send other ones.
+// readable returns the message with a title in one line, with texts that do not change the direction of other text, and
+// without a Message that shows nothing, such as an HTML comment. A monitoring tool copies its texts from its alerts, so it
+// could not correct them after a fault.
 func (in Inbound) readable() Inbound {
 	in.Title, in.Description = richtext.Line(in.Title), richtext.Text(in.Description)
 	if in.Message == nil {
@@ -135,7 +136,7 @@ func (in Inbound) addComponent(d *EventEdit, id string) error {
 }
 
 // impacts returns the impacts that the message changes. It considers the affected components that the message names, or
-// all of them if the message names none.
+// all affected components if the message names none.
 func (in Inbound) impacts(d *EventEdit, components []string) []ComponentImpact {
 	var changed []ComponentImpact
 	for _, link := range d.Links {
@@ -171,7 +172,7 @@ func (in Inbound) text(otherwise string) string {
 	return *in.Message
 }
 
-// defaultText returns the text of an entry for a message without one.
+// defaultText returns the text of an entry for a message without a text.
 func (in Inbound) defaultText(d *EventEdit, entry NewEntry) string {
 	words := func(value string) string { return strings.ReplaceAll(cmp.Or(value, "none"), "_", " ") }
 	switch {
@@ -187,8 +188,8 @@ func (in Inbound) defaultText(d *EventEdit, entry NewEntry) string {
 	return fmt.Sprintf("The severity is now %s.", words(d.Severity))
 }
 
-// reopens reports whether a trigger is applied to an event that ends at until, because the event is open or closed
-// within reopenWithin.
+// reopens reports whether a trigger is applied to an event that ends at until: the event is open or has closed within
+// reopenWithin. Otherwise the trigger creates a new event.
 func reopens(until, now time.Time) bool { return now.Sub(until) <= reopenWithin }
 
 // endOf returns the end of an event from a row whose only value is FieldUntil.

@@ -10,9 +10,8 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
 
-// This file decides who is notified of a write, with which kind of message, and which components messages name. Every
-// interface and the scheduler only state what the request says. A message has a link unless topic.Event or all its
-// topic.Components are Hidden.
+// This file decides who is notified of a write, and with which kind of message. Every interface and the scheduler only
+// pass what the request says. A message has a link unless topic.Event or all its topic.Components are Hidden.
 
 // backdatedAfter is the age from which on an event or a timeline entry notifies nobody by default.
 const backdatedAfter = time.Hour
@@ -22,7 +21,7 @@ type facts struct {
 	source    Source // source of the write, not of the event
 	request   request
 	occasion  occasion
-	draft     bool // after the write
+	draft     bool // the event is a draft after the write
 	backdated bool // see EventEdit.backdated
 	concerns  bool // see affected.concernsAnybody
 }
@@ -31,9 +30,9 @@ type facts struct {
 type request string
 
 const (
-	neverAsks request = ""        // it cannot name channels: it is a correction, a note, a deletion or a consequence of another write
-	omits     request = "omitted" // it could name channels, and does not
-	asks      request = "asked"   // it names channels, or nobody
+	neverAsks request = ""        // the request cannot name channels, for example a correction, a note or a deletion, or there is no request
+	omits     request = "omitted" // the request could name channels, but does not
+	asks      request = "asked"   // the request names channels, or an empty list to notify nobody
 )
 
 // occasion is why a write might notify.
@@ -42,8 +41,8 @@ type occasion string
 const (
 	creation          occasion = "create"
 	publication       occasion = "publish" // publication of a draft
-	change            occasion = "change"  // change of what messages show: also an entry, a reopening, a post-mortem
-	trifle            occasion = "trifle"  // change of nothing that messages show
+	change            occasion = "change"  // change of what messages show, which includes an entry, a reopening and a published post-mortem
+	trifle            occasion = "trifle"  // change of other fields only
 	privatePostMortem occasion = "private post-mortem"
 	step              occasion = "step"          // the scheduler starts or ends a maintenance
 	reminder          occasion = "reminder"      // the scheduler reminds of a maintenance
@@ -60,8 +59,8 @@ const (
 	keptChannels  audience = "kept"  // Event.Announced
 )
 
-// decide returns the audience of this write (now), and the audience that the scheduler will notify later (later). If
-// later is keptChannels, the write does not change whom the scheduler notifies.
+// decide returns now, the audience of this write, and later, the audience that the scheduler will notify. If later is
+// keptChannels, the write does not change whom the scheduler notifies.
 func (f facts) decide() (now, later audience) {
 	now, later = f.wanted()
 	if !f.concerns {
@@ -85,8 +84,8 @@ func (f facts) wanted() (now, later audience) {
 	return allChannels, allChannels
 }
 
-// Notify states which channels the request asks to notify. channels is empty for none, and nil if the request does not
-// say. A write that does not call Notify notifies nobody, except for steps and reminders of the scheduler.
+// Notify sets the channels that the request asks to notify. channels is empty to notify nobody, and nil if the request
+// names none. A write that does not call Notify notifies nobody, except for steps and reminders of the scheduler.
 func (d *EventEdit) Notify(channels topic.Notify) {
 	d.request, d.asked = asks, channels
 	if channels == nil {
@@ -94,7 +93,8 @@ func (d *EventEdit) Notify(channels topic.Notify) {
 	}
 }
 
-// NotifyLater states which channels the scheduler notifies of its steps and reminders. nil: those that follow from Notify.
+// NotifyLater sets the channels that the scheduler notifies of its steps and reminders. nil changes nothing: the channels
+// then follow from Notify.
 func (d *EventEdit) NotifyLater(channels topic.Notify) {
 	if channels != nil {
 		d.later = &channels
@@ -126,7 +126,7 @@ func (d *EventEdit) decide(concerns bool) {
 	d.keep(d.channels(later))
 }
 
-// silent returns why the write notifies nobody. It is empty if no write of this sort has a message.
+// silent returns why the write notifies nobody. The result is empty if a write of this kind never notifies anybody.
 func (d *EventEdit) silent(f facts) topic.Silence {
 	now, _ := f.wanted()
 	scheduled := f.occasion == step || f.occasion == reminder || f.occasion == lateReminder
@@ -167,8 +167,8 @@ func (d *EventEdit) channels(of audience) topic.Notify {
 	return nil
 }
 
-// withSlack returns the channels of Announced. An event that was stored before there were Slack endpoints has the channel
-// workspace, the legacy name of Slack.
+// withSlack returns announced with the channel slack instead of workspace. An event that was stored before there were Slack
+// endpoints has the channel workspace, the legacy name of Slack.
 func withSlack(announced topic.Notify) topic.Notify {
 	wording, is := announced[topic.Workspace]
 	if _, both := announced[topic.Slack]; !is || both {
@@ -216,9 +216,9 @@ func (d *EventEdit) occasion() occasion {
 	return trifle
 }
 
-// backdated reports whether the write creates or publishes an event that had started long before it was created, or
-// writes an entry about a time long ago. For a message of a monitoring tool that has waited, the time at which the message
-// was received counts.
+// backdated reports whether the write creates or publishes an event that had started more than backdatedAfter before its
+// creation, or writes an entry about such an early time. If a message of a monitoring tool has waited, the time at which it
+// was received counts as the time of the write.
 func (d *EventEdit) backdated() bool {
 	written := d.Now
 	if d.received != nil {
@@ -245,7 +245,7 @@ func (d *EventEdit) postMortemChanged() bool {
 // visible reports whether visitors see the post-mortem.
 func (p *PostMortem) visible() bool { return p != nil && p.Published }
 
-// EventState returns what messages may show now of the organization's event, or NotFound.
+// EventState returns the present state of the organization's event that messages may show, or NotFound.
 func (c *Catalog) EventState(ctx context.Context, organization, id string) (topic.EventState, error) {
 	event, err := c.store.EventOf(ctx, organization, id)
 	if err != nil {
@@ -352,7 +352,7 @@ func (a *affected) change(before *Event, draft *EventEdit) (topic.EventChange, e
 	return change, fit(&change, byPerson && len(change.Notify) > 0)
 }
 
-// impactsOf returns how the entry changes the impacts on those components.
+// impactsOf returns how the entry with the id changes the impacts on the components.
 func impactsOf(event *Event, statusID string, components []topic.Component) (changes []topic.ImpactChange) {
 	chronicle := event.Chronicle()
 	at := slices.IndexFunc(chronicle, func(entry Entry) bool { return entry.StatusID == statusID })
