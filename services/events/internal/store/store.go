@@ -1,5 +1,5 @@
-// Package store declares the records of the catalog and of the editions on libs/document: the fields that queries may name, the indexes,
-// and the function that runs after each write.
+// Package store declares the records of the catalog and of the editions on libs/document: the fields that queries may name,
+// the indexes, and the functions that run after a write.
 package store
 
 import (
@@ -12,7 +12,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/services/events/internal/edition"
 )
 
-// Follower is called after each write, to update what depends on the written record.
+// Follower has the functions that the store calls after a write of a record, to update the data that depend on the record.
 type Follower interface {
 	DashboardWritten(ctx context.Context, id string, current *catalog.Dashboard) error
 	ComponentWritten(ctx context.Context, id string, current *catalog.Component) error
@@ -53,7 +53,7 @@ func Declare(db *document.Database) *Store {
 	return s
 }
 
-// Follow makes the store call follower after each write.
+// Follow makes the store call the functions of follower after writes.
 func (s *Store) Follow(follower Follower) { s.follower = follower }
 
 func (s *Store) dashboards() document.Schema[catalog.Dashboard] {
@@ -174,7 +174,7 @@ func (s *Store) events() document.Schema[catalog.Event] {
 	}
 }
 
-// imported returns a value of the import of an event, or nil for an event that was not imported.
+// imported returns the result of value for the ImportMark of an event, or nil for an event that was not imported.
 func imported(e *catalog.Event, value func(*catalog.ImportMark) any) any {
 	if e.Import == nil {
 		return nil

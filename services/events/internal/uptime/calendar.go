@@ -15,7 +15,7 @@ type Calendar struct {
 	zone *time.Location
 }
 
-// NewCalendar returns the days of the 12 months until at. The last one is the day of at.
+// NewCalendar returns the days of the 12 months until at. The last day is the day of at.
 func NewCalendar(at time.Time, zone *time.Location) Calendar {
 	today := civil(at.In(zone))
 	return Calendar{at, daysBetween(today.AddDate(-1, 0, 1), today, zone), zone}
@@ -27,7 +27,7 @@ type Calendars struct {
 	days *lru.Cache[string, []Day] // by last day and zone
 }
 
-// maxCalendars is how many calendars are cached: one for each of the zones in use. Another day has other calendars.
+// maxCalendars is how many calendars are cached. Each time zone in use needs one calendar on each day.
 const maxCalendars = 64
 
 func NewCalendars() Calendars {
@@ -35,7 +35,7 @@ func NewCalendars() Calendars {
 	return Calendars{days}
 }
 
-// At returns the same as NewCalendar. The days must not be changed.
+// At returns the same as NewCalendar. The caller must not change the days.
 func (c Calendars) At(at time.Time, zone *time.Location) Calendar {
 	last := at.In(zone).Format(time.DateOnly) + " " + zone.String()
 	if days, found := c.days.Get(last); found {
@@ -57,7 +57,7 @@ func (c Calendar) Today() Day { return c.Days[len(c.Days)-1] }
 // Last returns the last n days.
 func (c Calendar) Last(n int) []Day { return c.Days[max(0, len(c.Days)-n):] }
 
-// Overlapping returns the days that overlap the time from until before to.
+// Overlapping returns the days that overlap the time between from (inclusive) and to (exclusive).
 func (c Calendar) Overlapping(from, to time.Time) []Day {
 	first, _ := slices.BinarySearchFunc(c.Days, from, func(d Day, at time.Time) int {
 		return cmp.Or(d.To.Compare(at), -1) // a day that ends exactly at from does not overlap
@@ -72,10 +72,11 @@ func (c Calendar) Overlapping(from, to time.Time) []Day {
 // Month returns the month of a time as yyyy-mm.
 func (c Calendar) Month(at time.Time) string { return at.In(c.zone).Format("2006-01") }
 
-// maxMonths is the maximum number of months that have a page.
+// maxMonths is the maximum number of months that Months returns. Each month has a page.
 const maxMonths = 240
 
-// Months returns the months from first to the present one as yyyy-mm, the newest first.
+// Months returns the months from first to the month of At as yyyy-mm, the newest first, but at most maxMonths. If first is
+// empty, it returns only the month of At.
 func (c Calendar) Months(first string) []string {
 	local := c.At.In(c.zone)
 	month := time.Date(local.Year(), local.Month(), 1, 0, 0, 0, 0, time.UTC)
@@ -97,8 +98,8 @@ type AffectedDay struct {
 }
 
 // Tallied returns the days on which spans affected a component. spans has all spans of the component that overlap the
-// days. since is the time since which the component exists. Time before since and after At is not measured. Spans
-// shorter than a second add no time, but their events are in EventIDs and their impacts count for Worst.
+// days. since is the time since which the component exists. Time before since and after At is not measured. A span that
+// begins and ends in the same second adds no time, but its event is in EventIDs and its impact counts for Worst.
 func (c Calendar) Tallied(since time.Time, spans []Span, days []Day) []AffectedDay {
 	if len(days) == 0 || len(spans) == 0 {
 		return nil
@@ -130,8 +131,8 @@ func (c Calendar) Tallied(since time.Time, spans []Span, days []Day) []AffectedD
 	return out
 }
 
-// Uptime returns the uptime of a component over the last n days; nil if nothing was measured. affected is the days on
-// which events affected the component.
+// Uptime returns the uptime of a component over the last n days; nil if nothing but maintenance was measured. affected is
+// the days on which events or states by hand affected the component, see Tallied.
 func (c Calendar) Uptime(since time.Time, affected []AffectedDay, n int, weight float64) *float64 {
 	window := c.Last(n)
 	from, end := Later(window[0].From, wholeSecond(since)), wholeSecond(c.At)
@@ -143,7 +144,7 @@ func (c Calendar) Uptime(since time.Time, affected []AffectedDay, n int, weight 
 
 // Over returns the uptime over the days from first to last (yyyy-mm-dd); nil if nothing but maintenance was measured.
 // measured is how much time was measured on these days. Time that is not in the tallies of affected counts as
-// operational. An outage shorter than a second also lowers the uptime.
+// operational. An outage that begins and ends in the same second also lowers the uptime.
 func Over(affected []AffectedDay, first, last string, measured time.Duration, weight float64) *float64 {
 	var sum Tally
 	for i := range affected {

@@ -14,7 +14,7 @@ func DaysOf(year int, month time.Month, zone *time.Location) []Day {
 	return daysBetween(first, first.AddDate(0, 1, -1), zone)
 }
 
-// daysBetween returns the days from the date of first to the date of last. first and last are midnights in UTC.
+// daysBetween returns the days in the zone from the date of first to the date of last. first and last are midnights in UTC.
 func daysBetween(first, last time.Time, zone *time.Location) []Day {
 	var days []Day
 	for at := first; !at.After(last); at = at.AddDate(0, 0, 1) {

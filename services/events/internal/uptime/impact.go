@@ -18,7 +18,7 @@ const (
 	MajorOutage      Impact = "major_outage"
 )
 
-// Worse reports whether the impact is worse than another one. Every impact is worse than the empty one.
+// Worse reports whether the impact is worse than other. Every impact is worse than the empty impact.
 func (i Impact) Worse(other Impact) bool {
 	order := []Impact{Operational, UnderMaintenance, Degraded, PartialOutage, MajorOutage}
 	return slices.Index(order, i) > slices.Index(order, other)

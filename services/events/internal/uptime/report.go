@@ -36,7 +36,7 @@ type DayUptime struct {
 }
 
 // NewReport returns the report of a month (yyyy-mm) without components. weight is the weight of a partial outage. It
-// returns an Invalid fault for a month that has not begun.
+// returns Invalid if yearMonth is not a month or the month has not begun.
 func NewReport(yearMonth string, zone *time.Location, weight float64, now time.Time) (Report, error) {
 	month, err := time.Parse("2006-01", yearMonth)
 	if err != nil {

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// segments divides the time between from and to into successive spans without gaps or overlaps. The impact of each is
-// the worst impact of the given spans that cover it, or operational if there is none.
+// segments divides the time between from and to into successive spans without gaps or overlaps. The impact of each result
+// is the worst impact of the given spans at that time, or operational if no given span covers the time.
 func segments(from, to time.Time, spans []Span) []Span {
 	type edge struct {
 		at     time.Time
