@@ -25,8 +25,8 @@ const (
 	maxKeyID = 512
 	// maxAttempts bounds how often admit compares an entry in Redis that changes all the time.
 	maxAttempts = 4
-	// lookupTimeout is shorter than peer.VoidTTL. So a lookup ends before a Void entry expires that was stored during
-	// the lookup. While the Void entry exists, fill does not store the result of the lookup.
+	// lookupTimeout is shorter than peer.VoidTTL. So a Void entry that is stored during a lookup still exists when the
+	// lookup ends, and fill does not store the result of the lookup.
 	lookupTimeout = 4 * time.Second
 )
 
@@ -39,15 +39,16 @@ func readKey(header http.Header, scheme peer.Scheme) (peer.KeyLookup, bool) {
 	return lookup, ok && strings.EqualFold(name, string(scheme))
 }
 
-// keyOf returns the key or session in the text "<id>:<secret>", or false as readKey does.
+// keyOf returns the key or session in the text "<id>:<secret>". It returns false if the id or the secret is empty, or if
+// the id is longer than maxKeyID or not valid UTF-8.
 func keyOf(scheme peer.Scheme, text string) (peer.KeyLookup, bool) {
 	id, secret, _ := strings.Cut(text, ":")
 	ok := id != "" && secret != "" && len(id) <= maxKeyID && utf8.ValidString(id)
 	return peer.KeyLookup{Scheme: scheme, ID: id, SecretDigest: seal.Digest(secret)}, ok
 }
 
-// authorization returns the two parts of the Authorization header, which are separated by white space. Both are empty
-// unless there is exactly one such header.
+// authorization returns the two parts of the Authorization header, which are separated by white space. Without white space,
+// scheme is empty. Both parts are empty unless there is exactly one such header.
 func authorization(header http.Header) (scheme, rest string) {
 	values := header["Authorization"]
 	if len(values) != 1 {
@@ -98,9 +99,9 @@ type guard struct {
 	now      func() time.Time
 }
 
-// admit returns the caller and counts the call. It returns a Denied error for a wrong key of any kind, Forbidden for a key
-// of an organization without API access, Throttled if the rate limit is exceeded, and Unavailable if neither Redis nor
-// identity can check the key. It does not count refused calls.
+// admit returns the caller and counts the call. It returns a Denied error for a wrong key or session, Forbidden for the
+// key of an organization without API access, Throttled if the rate limit is exceeded, and Unavailable if neither Redis
+// nor identity can check the key, or if its entry changes all the time. It does not count refused calls.
 func (g *guard) admit(ctx context.Context, key peer.KeyLookup) (*caller, error) {
 	entryKey := peer.CredentialKey(key.Scheme, key.ID)
 	known, _ := g.callers.Get(entryKey)
@@ -132,8 +133,8 @@ func (g *guard) admit(ctx context.Context, key peer.KeyLookup) (*caller, error) 
 	return nil, fault.New(fault.Unavailable, "The key is being changed. Try again shortly.")
 }
 
-// read returns the caller after Redis has replied that the entry differs from the known text. If the entry is missing
-// or Void, read asks identity.
+// read returns the caller after a reply of Redis that the entry differs from the known text, or after a check without a
+// known caller. If the entry is missing or Void, read asks identity.
 func (g *guard) read(ctx context.Context, key peer.KeyLookup, entryKey string, reply reply) (*caller, error) {
 	var credential peer.Credential
 	if reply.state == entryChanged && reply.entry != peer.Void && json.Unmarshal([]byte(reply.entry), &credential) == nil {
@@ -197,8 +198,8 @@ func (g *guard) lookup(ctx context.Context, key peer.KeyLookup) (peer.Credential
 	})
 }
 
-// refuse returns an error if the secret of the key is wrong, else nil. It also returns one for a key, but not for a
-// session, if the organization has no API access.
+// refuse returns Denied if the secret of the key or session is wrong. It returns Forbidden for a key, but not for a session,
+// if the organization has no API access. Otherwise it returns nil.
 func (c *caller) refuse(key peer.KeyLookup) error {
 	if subtle.ConstantTimeCompare([]byte(c.credential.SecretDigest), []byte(key.SecretDigest)) != 1 {
 		return fault.New(fault.Denied, "The secret is wrong.")
@@ -209,7 +210,8 @@ func (c *caller) refuse(key peer.KeyLookup) error {
 	return nil
 }
 
-// passport returns a passport for the caller at the address ip, which the service accepts.
+// passport returns a passport that the service accepts, for the caller at the address ip. It reuses the last passport for
+// the service and the address for passportUse.
 func (g *guard) passport(c *caller, service string, surface passport.Surface, ip string) string {
 	now := g.now()
 	if found, _ := c.passports.Load(service); found != nil {
@@ -228,8 +230,8 @@ func (g *guard) passport(c *caller, service string, surface passport.Surface, ip
 }
 
 // admitOperator returns nil if the Authorization header has the operator token. It compares in constant time. After
-// several wrong tokens from an address, it refuses all tokens from this address for some time. It then also refuses the
-// right one, because otherwise an attacker could continue to guess. A request without a token is refused, but does not
+// several wrong tokens from an address, it returns Throttled for all tokens from this address for some time, also for the
+// right token, because otherwise an attacker could continue to guess. A request without a token is refused, but does not
 // count as a wrong token.
 func (e *edge) admitOperator(ctx context.Context, header http.Header, ip string) error {
 	scheme, given := authorization(header)

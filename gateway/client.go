@@ -19,8 +19,8 @@ const setupPath = "/console/setup"
 type proxies []netip.Prefix
 
 // client returns the address of the client and the scheme of its request. Behind trusted proxies, the address is the
-// last one in X-Forwarded-For that is not a trusted proxy's. Each proxy appends the address of its own client, so the
-// client itself may have invented all earlier addresses.
+// last address in X-Forwarded-For that is not the address of a trusted proxy. Each proxy appends the address of its own
+// client, so the client itself may have invented all earlier addresses.
 func (p proxies) client(r *http.Request) (ip, scheme string) {
 	scheme = "http"
 	if r.TLS != nil {

@@ -21,7 +21,7 @@ import (
 const (
 	// consolePath is the template of the one row for the web console. Every path below /console belongs to this row.
 	consolePath = "/console/{path}"
-	// sessionRate is the number of requests of one session in a minute.
+	// sessionRate is the maximum number of requests of one session in a minute.
 	sessionRate = 600
 	// onceParameter is a query parameter of the console's forms. Each form that is shown has another value.
 	onceParameter = "once"
@@ -33,8 +33,8 @@ const (
 	importBody  = 8 << 20
 	// consoleFiles is the beginning of the paths of the console's style, scripts and icons.
 	consoleFiles = "/console/assets/"
-	// secretLife is the time in which a repeated form gets the page with the secret that the first one made. A browser shows
-	// only the response to the second of two quick taps.
+	// secretLife is the time in which a repeated form gets the page with the secret that the first form has created. A browser
+	// shows only the response to the second of two quick taps.
 	secretLife = time.Minute
 )
 
@@ -74,7 +74,7 @@ func isLoopback(hostname string) bool {
 	return hostname == "localhost" || err == nil && ip.IsLoopback()
 }
 
-// session returns the session in the cookie of a request, or false.
+// session returns the session in the cookie of a request. It returns false without the cookie, and where keyOf does.
 func (c *consoleRules) session(r *http.Request) (peer.KeyLookup, bool) {
 	cookie, err := r.Cookie(c.cookie)
 	if err != nil {
@@ -84,8 +84,8 @@ func (c *consoleRules) session(r *http.Request) (peer.KeyLookup, bool) {
 }
 
 // serveConsole serves the web console. It checks in this order: host, method, origin of a POST, session and its rate. A
-// request without a valid session is forwarded as signed out. So is a request for a file: everybody may have the files,
-// and a page whose style or script got the response 429 or 503 would be broken.
+// request without a valid session is forwarded as signed out. A request for a file is also forwarded as signed out: the
+// files need no session, and a page whose style or script got the response 429 or 503 would be broken.
 func (e *edge) serveConsole(r *request) {
 	rules := e.console
 	if name := message.Hostname(r.in.Host); name != rules.hostname {
@@ -108,7 +108,7 @@ func (e *edge) serveConsole(r *request) {
 			return
 		}
 	}
-	// The cookies tell signed-out browsers apart: the response to a form can contain a session.
+	// The cookies distinguish signed-out browsers, because the response to a form can contain a session.
 	token, owner := "", []string{console, "signed out", r.ip, digest(r.in.Header["Cookie"]...)}
 	if member == nil {
 		token = e.signer.Sign(passport.Passport{Audience: console, Surface: passport.Console, IP: r.ip})
@@ -128,8 +128,9 @@ func (e *edge) serveConsole(r *request) {
 	e.forwardWithin(r, token, most)
 }
 
-// misdirect responds to a request whose host is not that of the console. It redirects a GET only if both hosts are this
-// machine, such as 127.0.0.1 and localhost. A proxy may set any host, so another redirect could loop for ever.
+// misdirect responds to a request whose host is not the host of the console. It redirects a GET if both hosts are this
+// machine, such as 127.0.0.1 and localhost. Otherwise it shows a page with the address of the console: a proxy may set
+// any host, so a redirect could loop for ever.
 func (e *edge) misdirect(r *request, hostname string) {
 	if r.in.Method == http.MethodGet && isLoopback(hostname) && isLoopback(e.console.hostname) {
 		r.Header().Set("Location", e.console.origin+r.in.URL.RequestURI())
@@ -141,7 +142,7 @@ func (e *edge) misdirect(r *request, hostname string) {
 }
 
 // forwardForm forwards a form of the console. If the owner has sent this form with this content before, forwardForm
-// returns the first response. It repeats a page with a secret only for secretLife. A form whose content was changed is
+// sends the first response again. It repeats a page with a secret only for secretLife. A form whose content was changed is
 // another write. While Redis is down, forwardForm forwards every form, because members must be able to publish during an
 // outage.
 func (e *edge) forwardForm(r *request, token string, owner []string) {
@@ -184,8 +185,9 @@ func contentOf(header http.Header, body []byte) string {
 	return string(body)
 }
 
-// claimOrWait is claim for a form of the console. It waits while the first request with the same content is under way, so
-// that the second of two quick taps gets the response to the first. It returns errDown if Redis is down.
+// claimOrWait is claim for a form of the console. It waits up to upstreamTimeout while the first request with the same
+// content is under way, so that the second of two quick taps gets the response to the first. It returns errDown if Redis is
+// down.
 func (i *idempotency) claimOrWait(ctx context.Context, name, request string) (*claim, firstWrite, error) {
 	ctx, cancel := context.WithTimeout(ctx, upstreamTimeout)
 	defer cancel()
@@ -211,7 +213,7 @@ const problemBody = `<p>{{.Text}}</p>
 {{else}}<p><a class="btn" href="/console/">Go to the overview</a></p>
 {{end}}<p class="meta">Request {{.ID}}</p>`
 
-// problemTitles are the headings of these pages, by status.
+// problemTitle returns the heading of the page for a status.
 func problemTitle(status int) string {
 	switch status {
 	case http.StatusForbidden:

@@ -22,8 +22,8 @@ const docsPath = "/docs"
 
 const (
 	scriptType = "text/javascript; charset=utf-8"
-	// docsPolicy lets the page load from the gateway and call the gateway, nothing else. Swagger UI needs two
-	// exceptions: icons as data: URLs in its style sheet, and the style element with this hash in its logo.
+	// docsPolicy lets the page load only from the gateway and call only the gateway. Swagger UI needs two exceptions:
+	// icons as data: URLs in its style sheet, and the style element with this hash in its logo.
 	docsPolicy = "default-src 'none'; script-src 'self'; style-src 'self' 'sha256-RL3ie0nH+Lzz2YNqQN83mnU0J1ot4QL7b99vMdIX99w='; " +
 		"img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
@@ -35,8 +35,8 @@ type docsFile struct {
 	name, mediaType, policy string
 }
 
-// docsFiles returns the documents and the files of the documentation page by their paths. The HTML file is our own. The
-// HTML of package v5emb has inline scripts, so it needs a weaker policy, and it cannot show several documents.
+// docsFiles returns the documents and the files of the documentation page by their paths. The HTML file is our own,
+// because the HTML of package v5emb has inline scripts, which need a weaker policy, and cannot show several documents.
 func docsFiles() map[string]docsFile {
 	files := map[string]docsFile{
 		docsPath:                                      {docsPage, "docs/index.html", "text/html; charset=utf-8", docsPolicy},
@@ -52,8 +52,8 @@ func docsFiles() map[string]docsFile {
 	return files
 }
 
-// Public declares the public operations that the gateway serves: the documents, the documentation page, and the page at
-// the platform's address.
+// Public declares the public operations that the gateway serves: the documents, the documentation page, and the pages at
+// / and /d.
 func Public() []web.Public {
 	row := func(path, id, summary string, content web.Content, description string) web.Public {
 		return web.Public{
@@ -73,7 +73,7 @@ func Public() []web.Public {
 	)
 }
 
-// newDocs returns the responses for the files of docsFiles by their paths. They never change while the program runs.
+// newDocs returns the responses for the files of docsFiles by their paths. The files never change while the program runs.
 func newDocs() (map[string]*message.Response, error) {
 	docs := map[string]*message.Response{}
 	for path, file := range docsFiles() {

@@ -14,7 +14,7 @@ import (
 
 // domainsPage responds on the internal address to /domains?domain=, by which a proxy asks whether it may obtain a
 // certificate for a host: 200 for a host of the platform and for a host on which an enabled dashboard is served, else
-// 404. While the events service cannot respond, it responds 503, and the proxy asks again later.
+// 404. While the events service cannot respond, domainsPage responds 503, and the proxy asks again later.
 func domainsPage(events peer.Events, platform []string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		host := message.Hostname(r.URL.Query().Get("domain"))

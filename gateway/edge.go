@@ -190,8 +190,8 @@ func (e *edge) knownRoute(r *request) *Route {
 	return r.found.route
 }
 
-// forwardOperation forwards the request. If the operation takes an Idempotency-Key and the request has one, the request
-// is forwarded at most once. caller is nil on the operator surface.
+// forwardOperation forwards the request. If the operation accepts an Idempotency-Key and the request has such a key,
+// requests with the key are forwarded at most once. caller is nil on the operator surface.
 func (e *edge) forwardOperation(r *request, token string, caller *caller) {
 	if r.found.route.Idempotent {
 		if key := r.in.Header.Get(idempotencyHeader); key != "" {
@@ -202,7 +202,7 @@ func (e *edge) forwardOperation(r *request, token string, caller *caller) {
 	e.forward(r, token)
 }
 
-// forward sends the request to the service of its route, and the response to the client.
+// forward sends the request to the service of its route, and sends the response of the service to the client.
 func (e *edge) forward(r *request, token string) {
 	e.forwardWithin(r, token, cmp.Or(r.found.route.MaxBody, message.MaxBody))
 }

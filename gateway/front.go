@@ -15,7 +15,7 @@ import (
 	"golang.org/x/sync/singleflight"
 )
 
-// front serves the addresses / and /d on the platform's hosts, which belong to no single dashboard. It also contains
+// front serves the paths / and /d on the platform's hosts. These paths belong to no single dashboard. front also contains
 // the page for the address of a dashboard that does not exist.
 type front struct {
 	events         peer.Events
@@ -26,14 +26,14 @@ type front struct {
 	known          atomic.Pointer[onlyDashboard]
 }
 
-// onlyDashboard is the slug of the only dashboard of the installation. The slug is empty if there are no dashboards or
+// onlyDashboard is the slug of the only enabled dashboard of the installation. The slug is empty if there are none or
 // several.
 type onlyDashboard struct {
 	slug  string
 	until time.Time // front asks the events service again after this time
 }
 
-// onlyTime is the time between two questions to the events service, so that visitors of / cause it little load.
+// onlyTime is the time between two questions to the events service, so that visitors of / cause little load on the service.
 const onlyTime = time.Second
 
 // The pages explain the form of a dashboard's address. They name no dashboard, because the tenants of an installation
@@ -65,8 +65,8 @@ func newFront(events peer.Events, base string, now func() time.Time, patience ti
 	return f, nil
 }
 
-// only returns the slug of the only enabled dashboard of the installation, or "". While the events service is down, it
-// returns the last known slug.
+// only returns the slug of the only enabled dashboard of the installation, or "" if there are none or several. While the
+// events service is down, it returns the last known slug, or "".
 func (f *front) only(ctx context.Context) string {
 	if known := f.known.Load(); known != nil && f.now().Before(known.until) {
 		return known.slug

@@ -1,27 +1,28 @@
 // Package gateway is the public entry of the platform. It decides who the caller is and how many calls the caller may
-// make. The services decide what the caller may do. For each request the gateway finds the row in the route table
-// (routes.go), checks the key and counts the call in one round trip to Redis (authenticate.go, redis.go, limit.lua),
+// make. The services decide what the caller may do. For each request with a key, the gateway finds the row in the route
+// table (routes.go), checks the key and counts the call in one round trip to Redis (authenticate.go, redis.go, limit.lua),
 // removes the headers that a client may not send, signs a passport and forwards the request (proxy.go).
 //
 // Decisions:
 //
 //   - The public, App and operator rows are generated from the operations that the services declare, together with the
 //     OpenAPI documents (openapi.go).
-//   - Each request asks Redis whether the credential is unchanged, so a revocation holds for the next request at every
-//     gateway. Requests that arrive during a round trip share the next round trip, so a busy gateway needs fewer round
-//     trips than requests.
-//   - While Redis is down, the gateway asks identity about each request and counts calls in memory. So an outage of
-//     Redis alone refuses no valid request. If identity is down too, the response is 503. The calls that were counted
-//     in memory are not added to Redis afterwards: a caller may reach the limit once in Redis and, during outages, once
-//     in each gateway (limit.go). Exact counts across an outage would need 100 lines and a lock for each call, and no
-//     goal requires them.
+//   - For each request with a key or a session, the gateway asks Redis whether the credential is unchanged, so a
+//     revocation holds for the next request at every gateway. Requests that arrive during a round trip share the next
+//     round trip, so a busy gateway needs fewer round trips than requests.
+//   - While Redis is down, the gateway asks identity about each key and counts calls in memory. So an outage of Redis
+//     alone refuses no valid request, except writes with an Idempotency-Key. If identity is down too, the response is
+//     503. The calls that were counted in memory are not added to Redis afterwards: a caller may reach the limit once in
+//     Redis and, during outages, once in each gateway (limit.go). Exact counts across an outage would need 100 lines and
+//     a lock for each call, and no goal requires them.
 //   - The files of dashboards are served from memory after the events service has confirmed the edition. If the events
 //     service is down, the last confirmed files are served. A gateway that has just started loads them from Redis
 //     (package dashboards). Package readserver replaces net/http for these requests, because net/http costs as much as
 //     all other work for such a request.
-//   - A write with an Idempotency-Key happens at most once, and so does a form of the web console (idempotency.go).
-//   - The web console has one row in the route table. Its callers have a session instead of a key, which is checked and
-//     counted in the same round trip (console.go).
+//   - A write with an Idempotency-Key happens at most once (idempotency.go). So does a form of the web console, unless
+//     Redis is down.
+//   - The web console has one row in the route table. Its callers have a session instead of a key. The session is checked
+//     and the call is counted in the same round trip (console.go).
 package gateway
 
 import (
@@ -60,8 +61,8 @@ type Config struct {
 	ConsoleURL    string `name:"console-url" env:"CONSOLE_URL" default:"http://console:8080" check:"upstream" help:"Address of the console service."`
 	OperatorToken string `name:"operator-token" env:"BELLBUOY_OPERATOR_TOKEN" default:"" check:"secret" help:"The token of the operator interface. Empty: /operator does not exist."`
 
-	// RedisInProcess is set if Redis runs in the gateway's process. Copies of dashboards in it would be lost together
-	// with the process, so there are none.
+	// RedisInProcess is set if Redis runs in the gateway's process. Copies of dashboards in this Redis would be lost
+	// together with the process, so the gateway saves none.
 	RedisInProcess bool `kong:"-"`
 
 	// Patience replaces dashboards.Patience in tests.

@@ -107,8 +107,8 @@ func (f firstWrite) repeat(r *request) {
 	f.Response.WriteAs(r, r.in, f.Response.Status)
 }
 
-// owner returns the identity and the authority of the caller. A nil caller is the operator. A stored response is found
-// by both, so a caller who lost a role does not get a response from the time before.
+// owner returns the identity and the authority of the caller. A nil caller is the operator. The name of a stored response
+// contains both, so a caller who has lost a role does not get a response from the time before.
 func (c *caller) owner() []string {
 	if c == nil {
 		return []string{"operator"}
@@ -119,8 +119,8 @@ func (c *caller) owner() []string {
 }
 
 // forwardFirst forwards the write, stores a successful response and then sends the response to the client. After any
-// other response, and if the request reached no service, it frees the key. The redirect after a form is a success. If the client leaves, the write continues,
-// because the client may repeat the request to get the response.
+// other response, and if the request reached no service, it frees the key. For a form of the console, a redirect is a
+// success. If the client leaves, the write continues, because the client may repeat the request to get the response.
 func (e *edge) forwardFirst(r *request, mine claim, token string, body []byte) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.ctx), upstreamTimeout)
 	defer cancel()
@@ -161,8 +161,8 @@ func (e *edge) forwardFirst(r *request, mine claim, token string, body []byte) {
 	e.proxy.relay(r, response)
 }
 
-// newStoredResponse returns the response with the headers that a repetition needs. A page of the console needs all,
-// because the first response may never have reached the browser: cookies, too.
+// newStoredResponse returns the response with the headers that a repetition needs. A page of the console needs all headers
+// including cookies, because the first response may never have reached the browser.
 func newStoredResponse(response *http.Response, body []byte, isPage bool) *storedResponse {
 	stored := &storedResponse{Response: message.Response{Status: response.StatusCode, Header: http.Header{}, Body: body}}
 	if isPage {
@@ -182,8 +182,8 @@ func newStoredResponse(response *http.Response, body []byte, isPage bool) *store
 	return stored
 }
 
-// claim stores a record for the key and returns the claim. If the key already has a record, claim returns this record.
-// SET with both NX and GET requires Redis 7.
+// claim stores a record for the key and returns the claim. If the key already has a record, claim returns nil and this
+// record. SET with both NX and GET requires Redis 7.
 func (i *idempotency) claim(ctx context.Context, name, request string) (*claim, firstWrite, error) {
 	if i.redis.IsDown() {
 		return nil, firstWrite{}, uncheckable(errDown)

@@ -10,7 +10,7 @@ import (
 	lru "github.com/hashicorp/golang-lru/v2"
 )
 
-// limitScript counts calls in Redis for all gateways.
+// limitScript compares the entry of a credential and counts calls in Redis for all gateways.
 //
 //go:embed limit.lua
 var limitScript string
@@ -40,12 +40,12 @@ func (q quota) slot() time.Duration {
 	return (q.window/maxMarks + time.Millisecond).Truncate(time.Millisecond)
 }
 
-// memory counts the calls that this gateway grants while Redis is down. It does not share its counts with Redis. So
+// memory counts the calls that this gateway grants while Redis is down. It does not add its counts to those in Redis. So
 // within one window a caller can reach the limit once in Redis and, during outages, once in each gateway.
 type memory struct {
 	mu   sync.Mutex
 	now  func() time.Time
-	logs *lru.Cache[string, []mark] // the same logs as in limit.lua
+	logs *lru.Cache[string, []mark] // by the names that limit.lua uses for its logs
 }
 
 type mark struct {
@@ -58,8 +58,8 @@ func newMemory(now func() time.Time) *memory {
 	return &memory{now: now, logs: logs}
 }
 
-// take counts as many of the asked calls as the limit allows, and returns their number. If it grants fewer than asked,
-// retry is the time until one more call can be granted.
+// take counts as many of the asked calls as the limit allows, and returns their number in granted. If granted is less than
+// asked, retry is the time until one more call can be granted.
 func (m *memory) take(q quota, asked int) (granted int, retry time.Duration) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

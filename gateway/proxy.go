@@ -159,8 +159,8 @@ func (p *proxy) relay(w http.ResponseWriter, response *http.Response) {
 	}
 }
 
-// stream is relay for a response that may last longer than the time limit of a request: a download of many records. Each part
-// is sent at once. late ends the request to the service. It fires when nothing has arrived for streamPause.
+// stream is relay for a response that may last longer than upstreamTimeout: a download of many records. It sends each part at
+// once. It resets late, which ends the request to the service when nothing has arrived for streamPause.
 func (p *proxy) stream(w http.ResponseWriter, response *http.Response, late *time.Timer) {
 	defer response.Body.Close()
 	message.CopyResponseHeader(w.Header(), response.Header)

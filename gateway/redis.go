@@ -43,8 +43,8 @@ type redisClient struct {
 	queued  map[check]*query
 }
 
-// check asks Redis whether the entry of a credential still has the known text. If it does and counted is set, the check
-// also asks whether one more call is within the quota.
+// check asks Redis whether the entry of a credential still has the known text. If the text is the same and counted is set,
+// the check also asks whether one more call is within the quota, and counts the call.
 type check struct {
 	entryKey string
 	entry    string // known text of the entry
@@ -52,7 +52,7 @@ type check struct {
 	quota    quota
 }
 
-// query is a check in a pipeline. All concurrent calls with the same check share the query.
+// query is a check in a pipeline. All calls with the same check that arrive before the pipeline is sent share the query.
 type query struct {
 	check
 	calls int
@@ -95,7 +95,7 @@ func newRedisClient(settings boot.Redis, log *slog.Logger, metrics prometheus.Re
 }
 
 // ask returns the reply of a round trip to Redis that begins after the call of ask, and reports whether this call is
-// granted.
+// granted. It returns errDown if Redis is down, and the cause of ctx if ctx ends first.
 func (c *redisClient) ask(ctx context.Context, what check) (out reply, granted bool, err error) {
 	if c.down.Load() {
 		return reply{}, false, errDown
@@ -189,8 +189,8 @@ func (q *query) arguments() []any {
 	return []any{q.entry, calls, q.quota.limit, q.quota.window.Milliseconds(), q.quota.slot().Milliseconds()}
 }
 
-// fill stores an entry for the duration life if there is none. It never replaces an entry, because identity may have stored a Void entry in
-// the meantime.
+// fill stores an entry for the duration life if the key has no entry. It never replaces an entry, because identity may have
+// stored a Void entry in the meantime.
 func (c *redisClient) fill(ctx context.Context, key, entry string, life time.Duration) {
 	if err := c.client.SetNX(ctx, c.tag+key, entry, life).Err(); err != nil && ctx.Err() == nil {
 		c.Fail(err)

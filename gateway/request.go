@@ -41,8 +41,8 @@ type request struct {
 	bare bool
 }
 
-// WriteHeader implements http.ResponseWriter. It keeps the status for the log. No cache may store a response that does not
-// say who may store it: a response to a key, or an error, which caches would store by its status.
+// WriteHeader implements http.ResponseWriter. It keeps the status for the log. It sets no-store for a response without
+// Cache-Control, such as a response to a key, or an error, which caches would store because of its status.
 func (r *request) WriteHeader(status int) {
 	if header := r.Header(); len(header["Cache-Control"]) == 0 {
 		header["Cache-Control"] = noStore
@@ -70,8 +70,9 @@ func (r *request) Write(data []byte) (int, error) {
 // Unwrap returns the writer of the server to http.ResponseController.
 func (r *request) Unwrap() http.ResponseWriter { return r.ResponseWriter }
 
-// Refuse writes an error response in the form of the surface. A Denied or Throttled error has no body. Other errors
-// have the body {"error": "..."}.
+// Refuse writes an error response. The legacy interface and the console have their own forms. On the other surfaces, a
+// Denied or Throttled error has no body, and other errors have the body {"error": "..."}. If the client has left, Refuse
+// writes nothing.
 func (r *request) Refuse(err error) {
 	if errors.Is(err, context.Canceled) && r.in.Context().Err() != nil {
 		r.status = statusGone
@@ -139,7 +140,7 @@ func (r *request) Enter(path string, form []byte) (*http.Response, error) {
 func (r *request) Relay(response *http.Response) { r.edge.proxy.relay(r, response) }
 
 // requestID returns the X-Request-Id of the client if it has 1 to 128 visible ASCII characters, else a new id. An id need not
-// be secret, so it costs no system call.
+// be secret, so a new id costs no system call.
 func requestID(header http.Header) string {
 	values := header["X-Request-Id"]
 	unusual := func(c rune) bool { return c <= ' ' || c > '~' }

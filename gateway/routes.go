@@ -33,10 +33,10 @@ type Route struct {
 	Service string `json:"service,omitempty"`
 	// Surface is the interface of the route. It decides which key a route with a Service requires.
 	Surface passport.Surface `json:"surface"`
-	// Idempotent means that the operation takes an Idempotency-Key.
+	// Idempotent means that the operation accepts an Idempotency-Key.
 	Idempotent bool `json:"idempotent,omitempty"`
-	// Authorized means that the service, not the gateway, reads the header Authorization. Without it, no service gets
-	// this header.
+	// Authorized means that the service, not the gateway, reads the header Authorization. If it is false, the gateway
+	// does not forward this header.
 	Authorized bool `json:"authorized,omitempty"`
 	// MaxBody is the limit of the request body in bytes. 0: the usual limit.
 	MaxBody int64 `json:"maxBody,omitempty"`
@@ -62,8 +62,8 @@ func Routes() []Route {
 // dashboardPath is the prefix of a dashboard's paths on the platform's hosts.
 const dashboardPath = "/d/{slug}"
 
-// legacyRoutes returns the route of the discovery document, and the routes of four paths for each resource in the table
-// of the legacy interface.
+// legacyRoutes returns the route of the discovery document, and the routes of four paths for each resource in the
+// legacy interface's table.
 func legacyRoutes() []Route {
 	get := []string{http.MethodGet}
 	rows := []Route{{Methods: get, Path: legacy.Base, Surface: passport.Legacy}}
@@ -119,8 +119,8 @@ type segment struct {
 }
 
 // newRouter builds an index of the table. On a dashboard's own host, only the paths below dashboardPath exist, without
-// that prefix. A service's route that is declared with and without the prefix is indexed once. isPlatformHost reports
-// whether a host belongs to the platform and not to a dashboard.
+// that prefix. If a public route of a service is declared with and without the prefix, the platform's hosts have only the
+// path with the prefix. isPlatformHost reports whether a host belongs to the platform and not to a dashboard.
 func newRouter(table []Route, isPlatformHost func(host string) bool) *router {
 	r := &router{
 		platform: segment{next: map[string]*segment{}}, own: segment{next: map[string]*segment{}},
@@ -179,7 +179,7 @@ func (s *segment) child(name string) *segment {
 	return s.next[name]
 }
 
-// find returns the rows of a path. A literal segment has priority over a parameter, if the rest of the path follows it.
+// find returns the rows of a path. A literal segment has priority over a parameter if the rest of the path exists below it.
 func (s *segment) find(path string) []*Route {
 	name, rest, more := strings.Cut(path, "/")
 	for _, child := range [...]string{name, parameter} {
@@ -208,9 +208,9 @@ func isValue(segment string) bool {
 type found struct {
 	// surface is also set for an unknown path, because it decides the order of the checks and the form of errors.
 	surface passport.Surface
-	// route is nil if the path is unknown or does not have the method.
+	// route is nil if the path is unknown or does not have the method. For a legacy path, find does not check the method.
 	route *Route
-	// rows are all rows of the path. There are none if the path is unknown.
+	// rows are all rows of the path. They are empty if the path is unknown.
 	rows []*Route
 	// legacy is set for the paths of a legacy resource.
 	legacy legacy.Path
@@ -264,7 +264,7 @@ func (t *router) find(r *http.Request) found {
 	if surface == passport.Console {
 		method := r.Method
 		if method == http.MethodHead && strings.HasPrefix(path, consoleFiles) {
-			method = http.MethodGet // everybody may have the files, so monitors and proxies may ask for their headers
+			method = http.MethodGet // the files need no session, so monitors and proxies may ask for their headers
 		}
 		return pick(surface, method, t.byPath[consolePath])
 	}
@@ -274,7 +274,7 @@ func (t *router) find(r *http.Request) found {
 	return pick(surface, r.Method, t.platform.find(raw))
 }
 
-// pick returns the row for the method.
+// pick returns the result for the rows of a path. Its route is the row with the method, or nil if no row has the method.
 func pick(surface passport.Surface, method string, rows []*Route) found {
 	if surface == passport.Public && method == http.MethodHead {
 		method = http.MethodGet

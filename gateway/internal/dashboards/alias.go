@@ -13,8 +13,8 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/peer"
 )
 
-// aliasesQuestion is a question for the alias table of a dashboard. The edition names the version of the table, so a table
-// needs no confirmation.
+// aliasesQuestion is a question for the alias table of a dashboard. The edition names the version of the table, so a
+// cached table of this version needs no confirmation.
 type aliasesQuestion struct {
 	subject
 	dashboard string
@@ -33,7 +33,7 @@ func newAliasesQuestion(of *edition, staleEdition bool, id string) *aliasesQuest
 
 func (q *aliasesQuestion) isCurrent(response *cached) bool { return response.state == q.version }
 
-// received stores the version of the question. The table may be newer, but it is not older.
+// received stores the version of the question. The table may be newer than this version, but not older.
 func (q *aliasesQuestion) received(response message.Response, _ string) (*cached, error) {
 	return &cached{Response: response, state: q.version}, nil
 }
@@ -42,8 +42,8 @@ func (q *aliasesQuestion) place(context.Context, *backup) (key, field string) {
 	return aliasesKey(q.dashboard), aliasesField
 }
 
-// sendAlias redirects from a former address to the present one, if the path of the visit is a former address and visitors
-// can see what it leads to. It returns false if it has sent no response.
+// sendAlias redirects to the present path if the path of the visit is an alias, or a path that Statuspage has in all cases
+// (peer.FormerAddresses), see moveTo. It returns false if it has sent no response.
 func (d *Dashboards) sendAlias(v *dashboardVisit) bool {
 	if v.In.Method != http.MethodGet && v.In.Method != http.MethodHead {
 		return false
@@ -63,9 +63,10 @@ func (d *Dashboards) sendAlias(v *dashboardVisit) bool {
 	return found && d.moveTo(v, present)
 }
 
-// moveTo redirects to the present path of an alias, if the dashboard has a page there: an alias of a draft is as unknown
-// as the draft. The visitor's next request is for this page, so the question for it is not an additional one. While the
-// events service is down and the page is not saved, moveTo redirects too. It returns false if it has sent no response.
+// moveTo redirects to the present path of an alias if the dashboard has a page at this path. An alias of a draft has no
+// page, so visitors do not learn of the draft. The visitor's next request is for the page, so moveTo causes no additional
+// question. moveTo also redirects if the events service is down and the page is not saved. It returns false if it has sent
+// no response.
 func (d *Dashboards) moveTo(v *dashboardVisit, present string) bool {
 	for range 2 { // the second run is needed if a newer edition has replaced the first one
 		page, _, err := d.fileOf(v, present)
@@ -84,7 +85,9 @@ func (d *Dashboards) moveTo(v *dashboardVisit, present string) bool {
 	return false
 }
 
-// serveIncident serves the address that an incident has on Statuspage. Its id is that of an event here, or that of an alias.
+// serveIncident serves the path that an incident has on Statuspage. If the path is an alias and the visitor may see the
+// dashboard, serveIncident redirects to the present path. Else, if the id in the path is a UUID, it redirects to the page of
+// the event with this id. Otherwise it responds 404, or 403 to a visitor who may not see the dashboard.
 func (d *Dashboards) serveIncident(v *dashboardVisit) {
 	if !d.findEdition(v) {
 		return
@@ -112,7 +115,7 @@ func isUUID(text string) bool {
 	return len(text) == 36
 }
 
-// saveAliases saves the alias table of an edition, compressed.
+// saveAliases saves the alias table of an edition in Redis, compressed.
 func (c *cache) saveAliases(ctx context.Context, of *edition) error {
 	b, q := c.backup, newAliasesQuestion(of, false, "save-"+of.ID)
 	table, err := c.fresh(ctx, q)

@@ -50,12 +50,12 @@ type Redis interface {
 
 // backup saves the newest edition of each dashboard in Redis, so that a gateway that starts while the events service
 // is down can serve the dashboard. With each edition it saves the files of savedFiles: those that the edition lists,
-// the 404 page and the password forms. These are saved in brotli only, and load decompresses them. It also saves the
-// other files that visitors request, in the requested content coding, up to othersRoom bytes per dashboard. A
+// the 404 page and the password forms. It saves these files in brotli only, and load decompresses them. It also saves
+// the other files that visitors request, in the requested content coding, up to othersRoom bytes per dashboard. A
 // dashboard has one Redis hash for the files of savedFiles, one for the other files, and one for its aliases, if it has
-// any. Each address has one hash, with the id of the dashboard and the legacy list. The hashes of all gateways together have at most room bytes. When
-// the room is used up, the scripts evict the least recently used hashes, first those with other files. Saved
-// responses are sealed, because some belong to private dashboards.
+// any. Each address has one hash, with the id of the dashboard and the legacy list. The hashes of all gateways together
+// have at most room bytes. When the room is used up, the scripts evict the least recently used hashes, first those with
+// other files. Saved responses are sealed, because some belong to private dashboards.
 type backup struct {
 	redis       Redis
 	room        int64 // in bytes
@@ -116,8 +116,8 @@ func aliasesKey(dashboard string) string { return "pages-aliases:" + dashboard }
 
 func addressKey(base string) string { return "page-at:" + base }
 
-// savedFiles returns the names of the files that are saved together with the edition: the files that it lists, the
-// 404 page, and the password forms if it has a password.
+// savedFiles returns the names of the files that are saved together with the edition: the files that the edition lists,
+// the 404 page, and the password forms if the dashboard has a password.
 func (e *edition) savedFiles() []string {
 	names := append(slices.Clone(e.Files), peer.MissingFile)
 	if e.ticketOwner != "" {
@@ -141,7 +141,7 @@ func (b *backup) seal(key, field string, response *cached, edition string) strin
 	return b.box.Seal(string(head)+"\n"+string(response.Body), key+" "+field)
 }
 
-// load returns the saved response for a question. It returns nil if there is none.
+// load returns the saved response for a question. It returns nil if there is none or if nothing can be loaded.
 func (b *backup) load(ctx context.Context, q question) *cached {
 	if b.isUnusable() {
 		return nil

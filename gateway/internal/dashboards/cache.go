@@ -25,19 +25,20 @@ const (
 	// response, if there is one.
 	Patience = 500 * time.Millisecond
 	// moreTime is the time for which a visitor waits longer if there is no good response. A request to the events
-	// service ends after both times.
+	// service ends after Patience and moreTime together.
 	moreTime = 4500 * time.Millisecond
 	// restTime is the time after a failure during which the gateway sends no questions to the events service. After a
-	// question without a response in time, it sends only no question for the same response. A response to an earlier
-	// question ends it. It is short, so that visitors see changes within a second after the service is back.
+	// question without a response in time, the gateway omits only questions for the same response. A response to an earlier
+	// question ends this time. It is short, so that visitors see changes within a second after the service is back.
 	restTime = 500 * time.Millisecond
-	// lateOfAll is the number of questions in succession without a response in time after which no question is sent.
+	// lateOfAll is the number of successive questions without a response in time after which the gateway sends no
+	// questions at all during restTime.
 	lateOfAll = 3
 	// questionTime is the minimum time between a response and the next question for the same edition or list.
 	// Visitors who arrive in this time share the next question. A question costs as much as serving several visitors.
 	questionTime = 150 * time.Microsecond
-	// maxURI is the maximum length of the path and query of a cached response, in bytes. Responses with longer ones
-	// are not cached.
+	// maxURI is the maximum length of the path and query of a cached response, in bytes. The cache does not store a
+	// response with a longer URI.
 	maxURI = 1024
 )
 
@@ -45,8 +46,9 @@ const (
 // legacy lists, and alias tables. For each visitor, the cache asks the events service whether the edition is current
 // (If-None-Match). This question starts after the visitor's request, and visitors who wait at the same time share it.
 // So a visitor sees every change that was acknowledged to its writer. A file never changes within an edition, so it
-// needs no confirmation. A list needs none while Edition.List is the same, and an alias table none while Edition.Aliases is. While the events service is down, the
-// cache returns the last good response from memory or from Redis.
+// needs no confirmation. A list needs no confirmation while Edition.List is the same, and an alias table needs none while
+// Edition.Aliases is the same. While the events service is down, the cache returns the last good response from memory or
+// from Redis.
 type cache struct {
 	fetch     Fetch
 	backup    *backup
@@ -82,8 +84,8 @@ var errNoResponse = errors.New("gateway: the events service did not return the p
 
 type cached struct {
 	message.Response
-	// state is, for a list, the value of Edition.List for which it is current; empty: unknown. For an alias table it is
-	// the version.
+	// state is, for a list, the value of Edition.List for which the list is current; empty: unknown. For an alias table,
+	// state is its version.
 	state string
 	// edition is set if the response is an edition, or a file of the edition.
 	edition *edition
@@ -100,7 +102,8 @@ type cached struct {
 	sweeps atomic.Int32
 }
 
-// get returns the current response. While the events service is down, it returns the last response, and stale is true.
+// get returns the current response. If the events service is down or does not respond within patience, get returns the
+// last good response, if there is one, and stale is true.
 func (c *cache) get(ctx context.Context, q question) (out *cached, stale bool, err error) {
 	of := q.about()
 	if len(of.uri) > maxURI {
@@ -173,7 +176,8 @@ func (c *cache) resting() bool {
 	return until != nil && c.now().Before(*until)
 }
 
-// restsFor reports whether the gateway sends no question for the response, because the last one had no response in time.
+// restsFor reports whether the gateway sends no question for the response, because the last such question had no response
+// in time.
 func (c *cache) restsFor(response *cached) bool {
 	return c.now().UnixNano() < response.restedUntil.Load()
 }
@@ -219,8 +223,8 @@ func (c *cache) ask(ctx context.Context, q question) (*cached, error) {
 	return fresh, nil
 }
 
-// fresh returns the current response for a save. It does not store the response in the cache, because no visitor has
-// requested it.
+// fresh returns the current response for a save, or an error if its status is not 200. It does not store the response in
+// the cache, because no visitor has requested it.
 func (c *cache) fresh(ctx context.Context, q question) (*cached, error) {
 	former, _ := c.responses.Peek(q.about().key)
 	if former != nil && q.isCurrent(former) {

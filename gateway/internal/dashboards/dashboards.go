@@ -7,8 +7,8 @@
 //   - While the events service is down, the last files are served. Redis contains copies of the files for a gateway that
 //     starts during that time (backup.go, save.go).
 //   - The edition contains the access rules of a private dashboard. The gateway applies these rules (edition.go).
-//   - A former address leads to the present one by the alias table of the dashboard. The gateway reads it once for each
-//     version, which the edition names (alias.go).
+//   - The alias table of a dashboard has the present path of each alias. The gateway reads a table once for each version.
+//     The edition names the version (alias.go).
 package dashboards
 
 import (
@@ -27,7 +27,7 @@ import (
 // closes the body.
 type Fetch func(ctx context.Context, r *http.Request, id string) (*http.Response, error)
 
-// Options are the settings of Dashboards, and the functions of the gateway that it uses.
+// Options are the settings of Dashboards, and the functions of the gateway that Dashboards uses.
 type Options struct {
 	Fetch       Fetch
 	Redis       Redis
@@ -48,7 +48,7 @@ type Dashboards struct {
 	log     *slog.Logger
 }
 
-// New returns a Dashboards. Redis and the events service may be down when it is called.
+// New returns a Dashboards. Redis and the events service may be down during the call.
 func New(o Options) *Dashboards {
 	return &Dashboards{
 		cache:   newCache(o.Fetch, newBackup(o.Redis, o.RoomInRedis, o.Secret, o.Now), o.Room, o.Now, cmp.Or(o.Patience, Patience)),

@@ -19,8 +19,8 @@ type edition struct {
 	peer.Edition
 	private bool
 	allowed []netip.Prefix
-	// ticketOwner is the owner that a ticket must name. A ticket is the cookie of a visitor who entered the password. It
-	// is empty if the dashboard has no password.
+	// ticketOwner is the owner that a ticket must name. A ticket is the cookie of a visitor who entered the password.
+	// ticketOwner is empty if the dashboard has no password.
 	ticketOwner string
 }
 
@@ -49,8 +49,8 @@ func parseEdition(body []byte) (*edition, error) {
 	return out, nil
 }
 
-// file returns a file of the edition in a content coding. While the events service is down, it returns the last good
-// version of the file.
+// file returns a file of the edition in a content coding. If the events service does not return the file, it returns the
+// last good version of the file, and stale is true.
 func (c *cache) file(ctx context.Context, of *edition, staleEdition bool, name, coding, id string) (out *cached, stale bool, err error) {
 	if file, there := c.responses.Get(cacheKey{uri: of.DashboardID, file: name, coding: coding}); there && file.edition.ID == of.ID {
 		file.use()

@@ -24,9 +24,9 @@ type fileKind int
 const (
 	fileOfEdition fileKind = iota
 	fileList               // the legacy list, which allows a query
-	fileEnter              // takes the password of the dashboard
-	fileIncident           // redirects to the page of the event, or from an alias
-	fileForm               // takes the form of a visitor who subscribes; another service handles the form
+	fileEnter              // accepts the password of the dashboard
+	fileIncident           // redirects to the present path of an alias, or to the page of an event
+	fileForm               // accepts the form of a visitor who subscribes; another service handles the form
 )
 
 // NewFile returns the File for a path below a dashboard that the events service serves.
@@ -50,7 +50,7 @@ func NewFile(at string) *File {
 // NewForm returns the File for a form with which a visitor subscribes.
 func NewForm() *File { return &File{kind: fileForm, page: true} }
 
-// IsForm reports whether the path takes a form.
+// IsForm reports whether the path accepts a form.
 func (f *File) IsForm() bool { return f.kind == fileEnter || f.kind == fileForm }
 
 // fileName returns the name of the file at a path. It returns false if no file can have this name: each segment of a
@@ -67,8 +67,8 @@ func (f *File) fileName(below string) (name string, ok bool) {
 	return below, true
 }
 
-// redirect returns the address to which the visitor is redirected, or "". The page of a dashboard ends in a slash,
-// because its links are relative. No other address ends in a slash.
+// redirect returns the path to which the visitor is redirected, or "". The path of a dashboard's page ends in a slash,
+// because the links of the page are relative. No other path of a file ends in a slash.
 func (f *File) redirect(u *url.URL) string {
 	at := u.EscapedPath()
 	bare := strings.TrimSuffix(at, "/")

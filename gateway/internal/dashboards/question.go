@@ -34,7 +34,7 @@ type subject struct {
 	confirmed bool
 	// rests is true if visitors get the last response without a request to the events service during restTime.
 	rests bool
-	// older is true if a response that Redis has is also stored in memory if it is not current.
+	// older is true if a response from Redis is also stored in memory when it is not current.
 	older bool
 	most  int // maximum size of a response, in bytes; 0: maxResponse
 }

@@ -10,8 +10,8 @@ import (
 const (
 	// renewTime is the time after which unchanged files are saved again.
 	renewTime = 12 * time.Hour
-	// checkTime is the minimum time between two checks of an edition's copies in Redis. A visit starts the check. It
-	// is needed because a save may have failed, or Redis may have lost its data.
+	// checkTime is the minimum time between two checks of an edition's copies in Redis. A visit starts a check. Checks
+	// are needed because a save may have failed, or Redis may have lost its data.
 	checkTime = 10 * time.Second
 	// saveTimeout is the time limit for reading and saving the files of an edition.
 	saveTimeout = 30 * time.Second
@@ -20,7 +20,7 @@ const (
 	// othersRoom is the maximum number of bytes in Redis for the other files of a dashboard, which are not saved with
 	// its edition. A page has 5 to 15 KB in brotli.
 	othersRoom = 2 << 20
-	// othersAtOnce is the maximum number of such other files that are saved at the same time.
+	// othersAtOnce is the maximum number of these other files that are saved at the same time.
 	othersAtOnce = 256
 	// evictedTime is the time after which an edition is saved again if Redis has evicted it to make room for other
 	// dashboards. It is long: if the dashboards do not all fit, each visit would otherwise evict another dashboard.
@@ -44,8 +44,8 @@ func inBackground(places chan struct{}, save func(context.Context)) bool {
 	return true
 }
 
-// save saves the edition of a dashboard with its files. It works in the background, so that visitors do not wait. It
-// does nothing if the copies in Redis were checked less than checkTime ago.
+// save saves the edition of a dashboard with its files in Redis. It works in the background, so that visitors do not wait.
+// It does nothing if the copies in Redis were checked less than checkTime ago, or if nothing can be saved (isUnusable).
 func (c *cache) save(base string, current *cached) {
 	now, due := c.now(), current.saveAt.Load()
 	if now.UnixNano() < due || c.backup.isUnusable() || !current.saveAt.CompareAndSwap(due, now.Add(saveTimeout).UnixNano()) {
@@ -60,7 +60,9 @@ func (c *cache) save(base string, current *cached) {
 }
 
 // saveEdition saves the address, the files and the aliases of an edition. It skips the address if this gateway has saved
-// it, and the files and the aliases if any gateway has saved them. It also marks the saved hashes as recently used.
+// it, and the files and the aliases if any gateway has saved them, unless the copies are older than renewTime. It saves
+// nothing if Redis has evicted the edition less than evictedTime after the last save. It also marks the saved hashes as
+// recently used.
 func (c *cache) saveEdition(ctx context.Context, base string, current *cached) error {
 	b, of := c.backup, current.edition
 	check, err := b.run(ctx, b.check, []string{filesKey(of.DashboardID), othersKey(of.DashboardID), addressKey(base), aliasesKey(of.DashboardID)}).Int64Slice()
@@ -102,7 +104,8 @@ func (c *cache) saveFiles(ctx context.Context, of *edition, current *cached) err
 	return b.run(ctx, b.saveEdition, []string{key}, values...).Err()
 }
 
-// saveAddress saves the dashboard's id and the legacy list for an address, if the edition is still current.
+// saveAddress saves the dashboard's id and the legacy list for an address. It returns an error if the edition is not
+// current any more.
 func (c *cache) saveAddress(ctx context.Context, base string, current *cached) error {
 	b := c.backup
 	list, err := c.fresh(ctx, newListQuestion(base, "", current.edition, "save-"+current.edition.ID))

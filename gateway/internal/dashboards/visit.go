@@ -18,7 +18,7 @@ type dashboardVisit struct {
 	address
 	edition *edition
 	// editionResponse is the response that contains the edition. stale is true if the events service did not confirm
-	// it.
+	// this response.
 	editionResponse *cached
 	stale           bool
 }
@@ -27,7 +27,7 @@ type dashboardVisit struct {
 // then serve it for a minute more while they ask the gateway again. The configurations in deploy/cache do not.
 const cacheSeconds = 10
 
-// publicCacheFor returns the Cache-Control of a public dashboard. lifetime is counted from Age 0, in seconds.
+// publicCacheFor returns the Cache-Control of a public dashboard. lifetime is in seconds, counted from Age 0.
 func publicCacheFor(lifetime int) string {
 	return "public, max-age=0, s-maxage=" + strconv.Itoa(lifetime) + ", stale-while-revalidate=60, stale-if-error=86400"
 }
@@ -85,8 +85,8 @@ func (d *Dashboards) serveFile(v *dashboardVisit) {
 	d.refuse(v, message.UnknownPath())
 }
 
-// RefuseMethod responds to a method that a path below dashboards does not allow. The response is the same whether or
-// not the dashboard exists.
+// RefuseMethod responds to a method that a path below dashboards does not allow. The status and the body are the same
+// whether or not the dashboard exists.
 func (d *Dashboards) RefuseMethod(visit Visit) {
 	at, ok := addressOf(visit)
 	v := &dashboardVisit{Visit: visit, address: at}
@@ -187,8 +187,9 @@ func (d *Dashboards) sendFile(v *dashboardVisit) bool {
 	return true
 }
 
-// fileOf returns a file of the edition in the best content coding for the visitor. If the visitor has waited for the edition
-// in vain, it returns the file in memory, if there is one.
+// fileOf returns a file of the edition in the best content coding for the visitor. If the events service did not confirm the
+// edition in time, fileOf returns the file in memory, if there is one, also of an older edition. So the visitor does not
+// wait a second time.
 func (d *Dashboards) fileOf(v *dashboardVisit, name string) (out *cached, stale bool, err error) {
 	best := coding.For(v.In.Header["Accept-Encoding"])
 	if v.stale && d.cache.restsFor(v.editionResponse) {
@@ -221,7 +222,7 @@ func (d *Dashboards) sendList(v *dashboardVisit) {
 	out.Write(v, v.In)
 }
 
-// move redirects the visitor.
+// move redirects the visitor permanently.
 func (v *dashboardVisit) move(location string) {
 	v.setCache()
 	v.Header().Set("Location", location)
@@ -230,7 +231,7 @@ func (v *dashboardVisit) move(location string) {
 }
 
 // setCache sets Cache-Control. Errors and redirects of a dashboard get the same value as its files. An unknown
-// dashboard gets the value of a public one.
+// dashboard gets the value of a public dashboard.
 func (v *dashboardVisit) setCache() {
 	if v.edition != nil && v.edition.private || v.File.kind == fileEnter {
 		v.Header()["Cache-Control"] = privateCache
@@ -240,8 +241,8 @@ func (v *dashboardVisit) setCache() {
 }
 
 // setAge sets the header Age to the seconds since the events service confirmed the response. A cache in front of the
-// gateway may nevertheless serve the response for cacheSeconds. Otherwise every visitor would reach the gateway during an
-// outage.
+// gateway may nevertheless serve a file of a public dashboard for cacheSeconds. Otherwise every visitor would reach the
+// gateway during an outage.
 func (d *Dashboards) setAge(v *dashboardVisit, response *cached) {
 	age := int(max(0, d.cache.now().Sub(time.Unix(0, response.confirmed.Load()))) / time.Second)
 	v.Header()["Age"] = []string{strconv.Itoa(age)}

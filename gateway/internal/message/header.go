@@ -60,8 +60,8 @@ func CopyResponseHeader(out, in http.Header) {
 }
 
 // mayPass reports whether the gateway may copy a header. all are the headers of the message. mayPass returns false for
-// hop-by-hop headers (RFC 9110, 7.6.1) and for headers that only parts of the platform may send. The case of the name
-// does not matter.
+// hop-by-hop headers (RFC 9110, 7.6.1) and for headers that only parts of the platform may send. It ignores the case of
+// passport.HeaderPrefix and of the names in Connection.
 func mayPass(name string, all http.Header) bool {
 	switch name {
 	case "Connection", "Proxy-Connection", "Keep-Alive", "Proxy-Authenticate", "Trailer", "Transfer-Encoding", "Upgrade", "X-Request-Id":

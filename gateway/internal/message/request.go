@@ -12,9 +12,9 @@ import (
 // MaxBody bounds the body of a request, in bytes, unless its route has another limit. The services have the same limits.
 const MaxBody = 1 << 20
 
-// maxRefused bounds what is read of a body that is too large. If a server responds and leaves more than 256 KiB unread,
-// net/http closes the connection half a second later, and a client that still sends sees a broken connection instead of
-// the response.
+// maxRefused is the maximum number of bytes that are read from a body that is too large. If a server responds and leaves
+// more than 256 KiB unread, net/http closes the connection half a second later, and a client that still sends sees a broken
+// connection instead of the response.
 const maxRefused = 16 << 20
 
 // Body returns the whole body, or an error if it is too large. The gateway reads the body before it connects to a

@@ -32,7 +32,7 @@ func NewResponse(status int, header http.Header, body []byte) Response {
 	return out
 }
 
-// Text returns a plain text response with one line.
+// Text returns a plain text response with one line and without a status, for WriteAs.
 func Text(line string) *Response {
 	out := NewResponse(0, http.Header{"Content-Type": {"text/plain; charset=utf-8"}}, []byte(line+"\n"))
 	return &out
@@ -55,8 +55,8 @@ func (p *Response) Write(w http.ResponseWriter, r *http.Request) {
 	p.WriteAs(w, r, p.Status)
 }
 
-// WriteAs sends the response with another status, and without its ETag, which is valid only for the response's own
-// status.
+// WriteAs sends the response with the given status. If this is not the response's own status, WriteAs omits the ETag,
+// which is valid only for the own status.
 func (p *Response) WriteAs(w http.ResponseWriter, r *http.Request, status int) {
 	out := w.Header()
 	for name, values := range p.Header {

@@ -17,8 +17,8 @@ const (
 	// maxHead bounds the head of a request that this package serves, in bytes. net/http serves requests with longer
 	// heads.
 	maxHead = 4 << 10
-	// slack is how much too early a deadline may end. Within it, a deadline of an earlier request is used again.
-	// Otherwise each request would set two deadlines.
+	// slack is how much too early a deadline may end. If the deadline of an earlier request ends at most slack too early,
+	// it is used again. Otherwise each request would set two deadlines.
 	slack = time.Second
 )
 
@@ -29,8 +29,8 @@ const refusal = "HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\nContent-L
 const unclear = "HTTP/1.1 400 Bad Request\r\nContent-Type: application/json\r\nContent-Length: 116\r\nConnection: close\r\n\r\n" +
 	`{"error": "Send either Content-Length or Transfer-Encoding. HTTP/1.0 has no Transfer-Encoding: use Content-Length."}`
 
-// drainTime is the time for which the client may continue to send after it was sent unclear. If the connection were
-// closed at once, the client could lose that response.
+// drainTime is the time for which the client may continue to send after the server has sent the response unclear. If the
+// server closed the connection at once, the client could lose this response.
 const drainTime = 500 * time.Millisecond
 
 type connection struct {
@@ -138,7 +138,7 @@ func extend(limit *time.Time, by time.Duration, set func(time.Time) error) error
 	return set(until)
 }
 
-// refuse responds to a request whose end is not certain. It does not read what follows as another request.
+// refuse responds to a request whose end is not certain. It discards all further bytes of the connection.
 func (c *connection) refuse() {
 	until := time.Now().Add(drainTime)
 	if c.SetDeadline(until) != nil {
