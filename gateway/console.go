@@ -74,7 +74,7 @@ func isLoopback(hostname string) bool {
 	return hostname == "localhost" || err == nil && ip.IsLoopback()
 }
 
-// session returns the session in the cookie of a request. It returns false without the cookie, and where keyOf does.
+// session returns the session in the cookie of a request. It returns false if the cookie is missing or keyOf returns false.
 func (c *consoleRules) session(r *http.Request) (peer.KeyLookup, bool) {
 	cookie, err := r.Cookie(c.cookie)
 	if err != nil {

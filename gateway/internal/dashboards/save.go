@@ -61,8 +61,8 @@ func (c *cache) save(base string, current *cached) {
 
 // saveEdition saves the address, the files and the aliases of an edition. It skips the address if this gateway has saved
 // it, and the files and the aliases if any gateway has saved them, unless the copies are older than renewTime. It saves
-// nothing if Redis has evicted the edition less than evictedTime after the last save. It also marks the saved hashes as
-// recently used.
+// nothing if Redis has evicted the edition and the last save is less than evictedTime ago. It also marks the saved hashes
+// as recently used.
 func (c *cache) saveEdition(ctx context.Context, base string, current *cached) error {
 	b, of := c.backup, current.edition
 	check, err := b.run(ctx, b.check, []string{filesKey(of.DashboardID), othersKey(of.DashboardID), addressKey(base), aliasesKey(of.DashboardID)}).Int64Slice()

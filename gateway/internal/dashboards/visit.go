@@ -231,7 +231,7 @@ func (v *dashboardVisit) move(location string) {
 }
 
 // setCache sets Cache-Control. Errors and redirects of a dashboard get the same value as its files. An unknown
-// dashboard gets the value of a public dashboard.
+// dashboard gets the value of a public dashboard. A response to a password always gets privateCache.
 func (v *dashboardVisit) setCache() {
 	if v.edition != nil && v.edition.private || v.File.kind == fileEnter {
 		v.Header()["Cache-Control"] = privateCache

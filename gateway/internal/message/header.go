@@ -10,8 +10,8 @@ import (
 	"golang.org/x/net/http/httpguts"
 )
 
-// CopyRequestHeader copies the headers that a service may see. It omits hop-by-hop headers, credentials, and all
-// headers with which a client could claim to be another caller, address or trace.
+// CopyRequestHeader copies the headers that a service may see. It omits hop-by-hop headers, credentials, the
+// Idempotency-Key, and all headers with which a client could claim to be another caller, address or trace.
 func CopyRequestHeader(out, in http.Header) {
 	for name, values := range in {
 		switch name {

@@ -1,16 +1,16 @@
 // Package readserver is the part of the gateway's HTTP/1.1 server that serves the reads of dashboards. net/http serves
 // everything else.
 //
-// A Listener reads the head of each request. It serves a request if the function take accepts it: a read without a
-// body, with usual headers. At the first other request, it hands the connection over to net/http, with all bytes that
-// it has read, and net/http serves all further requests on the connection. So this package only has to understand the
+// A Listener reads the head of each request. It serves a read without a body and with usual headers (parse) if the
+// function take returns a handler. At the first other request, it hands the connection over to net/http, with all bytes
+// that it has read, and net/http serves all further requests on the connection. So this package only has to understand the
 // requests that it serves, and leaves unusual and wrong requests to net/http. There is one exception: if the headers
 // contradict each other about the end of a request (hidesLength), the Listener refuses the request, because net/http
 // would accept it.
 //
-// It is our own code because net/http alone costs as much for a page as this package and the gateway together (about 25
-// us). For each response, net/http starts a goroutine that waits for the next request, and sets four deadlines. It
-// writes the head and a body of more than 4 KB with separate system calls.
+// The package replaces net/http because net/http alone costs as much for a page as this package and the gateway together
+// (about 25 us). For each response, net/http starts a goroutine that waits for the next request, and sets four deadlines.
+// It writes the head and a body of more than 4 KB with separate system calls.
 package readserver
 
 import (

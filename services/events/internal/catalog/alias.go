@@ -115,7 +115,7 @@ func (e aliasesEntry) AuditEntity() audit.Entity { return e.dashboard.AuditEntit
 
 // SetAliases sets aliases of a dashboard. It returns the results in the order of the aliases. It refuses an alias whose event
 // or component does not exist. If keepExisting is true, an existing alias with another target stays. It returns Invalid if a
-// path is that of an own event, see ownAddresses. The aliases are stored in parts of MaxAliases; a repeated call stores the
+// path is in the result of ownAddresses. The aliases are stored in parts of MaxAliases; a repeated call stores the
 // parts that an interrupted call has not stored. A call with a context without audit.Origin leaves no audit entry.
 func (c *Catalog) SetAliases(ctx context.Context, command Command, dashboardID string, aliases []Alias, keepExisting bool) ([]AliasResult, error) {
 	own, err := c.ownAddresses(ctx, command.Organization, aliases)
@@ -151,7 +151,7 @@ func (c *Catalog) ownAddresses(ctx context.Context, organization string, aliases
 	return own, err
 }
 
-// existing returns those of the ids that are events of the organization.
+// existing returns those of the ids that are ids of the organization's events.
 func (c *Catalog) existing(ctx context.Context, organization string, ids []string) (map[string]bool, error) {
 	there := map[string]bool{}
 	for some := range slices.Chunk(ids, find.MaxMerged) {

@@ -23,7 +23,7 @@ func (c *Catalog) AliasesWritten(ctx context.Context, dashboardID string, curren
 	for _, change := range current.Pending {
 		last[change.Alias.Key()] = change
 	}
-	// A former change of a path is never stored again, also not while the newest one is not due.
+	// Only the newest change of a path is stored. If this change is not due, no former change is stored instead.
 	maps.DeleteFunc(last, func(_ string, change AliasChange) bool { return !change.due(c.process, now) })
 	if len(last) == 0 {
 		return nil
@@ -83,7 +83,7 @@ func (c *Catalog) orphans(ctx context.Context, dashboardID string, stored []Alia
 }
 
 // settle records that the changes up to a version are stored. missing has the keys of the aliases whose targets do not
-// exist. It marks the pending changes of these aliases as deletions and subtracts them from Count. It returns
+// exist. settle marks the pending changes of these aliases as deletions and subtracts them from Count. It returns
 // fault.ErrUnchanged if another process has recorded the same. It removes stored changes from Pending, except the newest
 // MaxAliases that replace others and were stored within twice aliasRepeatTime.
 func (s *AliasSet) settle(version int64, missing map[string]string, process string, now time.Time) error {
@@ -139,7 +139,8 @@ func (c *Catalog) dropAliases(ctx context.Context, dashboardID string) error {
 }
 
 // DropAliasesTo deletes the aliases that lead to deleted events or to deleted components. field is FieldEvent or
-// FieldComponent. ids is their ids. It leaves no audit entry, because the write that deleted them has an entry.
+// FieldComponent. ids are the ids of these events or components. DropAliasesTo leaves no audit entry, because the write that
+// deleted the events or components has an entry.
 func (c *Catalog) DropAliasesTo(ctx context.Context, field string, ids ...string) error {
 	ctx = audit.With(ctx, audit.Origin{})
 	paths, organizations := map[string][]string{}, map[string]string{}

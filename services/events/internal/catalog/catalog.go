@@ -1,10 +1,10 @@
-// Package catalog holds what an organization publishes: dashboards, the components on them, and events (incidents
-// and maintenances) with their timelines. It contains the rules and the operations. It uses no database engine, HTTP
-// or Kafka directly.
+// Package catalog defines the records that an organization publishes: dashboards, the components on them, and events
+// (incidents and maintenances) with their timelines. It contains the rules and the operations for these records. It uses
+// no database engine, HTTP or Kafka directly.
 //
-//   - An event is one record with its links to components and its timeline. Every operation on an event is
-//     one atomic write, with the message about the change. An import writes no such message. Every other create
-//     or change uses CreateEvent or ChangeEvent with the steps of an EventEdit.
+//   - An event is one record with its links to components and its timeline. Every operation on an event is one atomic
+//     write. The write includes the message about the change, except in an import and its undo. Except for imports,
+//     every interface creates and changes events with CreateEvent, ChangeEvent or Ingest, by the steps of an EventEdit.
 //   - Concurrent calls of ChangeEvent for one event in one process share one load and one replace, so that they do
 //     not compete for the version of the record.
 //   - Rows derived from the event serve the legacy reads of links and updates. The rows of links also say which
@@ -45,7 +45,7 @@ type Store struct {
 	Next func(ctx context.Context, counter string, n int64) (int64, error)
 }
 
-// The counters of legacy ids. Each counts over the whole installation, so no two organizations have the same id.
+// The counters of legacy ids. Each counter counts over the whole installation, so no two organizations have the same id.
 const (
 	dashboardIDs = "dashboard"
 	componentIDs = "service"
@@ -70,7 +70,7 @@ type Catalog struct {
 	others    OtherServices
 	published Published
 	now       func() time.Time
-	platform  []string // hosts
+	platform  []string // hosts of the platform
 	process   string   // an id that no other process has
 
 	writes     coalesce.Group[*eventWrite, struct{}] // writes of events, by id
@@ -89,7 +89,8 @@ func New(store Store, others OtherServices, published Published, now func() time
 const runLimit = 30 * time.Second
 
 // Share adds items to the next run of key and returns the result of this run. A run calls work once with the items of
-// all its callers. It begins after their calls of Share, see coalesce.Group. If ctx ends first, Share returns Unavailable.
+// all its callers. The run begins after their calls of Share, see coalesce.Group. If ctx ends first, Share returns
+// Unavailable.
 func Share[I, R any](ctx context.Context, runs *coalesce.Group[I, R], key string, items []I, work func(context.Context, []I) (R, error)) (R, error) {
 	result, err := runs.Do(ctx, key, items, func(ctx context.Context, items []I) (R, error) {
 		ctx, cancel := context.WithTimeout(ctx, runLimit)

@@ -67,8 +67,8 @@ func (c *Component) touch(now time.Time) {
 	c.Version++
 }
 
-// check returns an Invalid fault that names the first wrong field. It sets the default group, and removes duplicate
-// external references. former is the component before the change, or empty.
+// check returns an Invalid fault that names the first wrong field. It sets the default group of a component without a
+// group, and removes duplicate external references. former is the component before the change, or empty.
 func (c *Component) check(now time.Time, former *Component) error {
 	if blank(c.Group) {
 		c.Group = DefaultGroup

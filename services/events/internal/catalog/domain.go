@@ -42,7 +42,7 @@ func (a Addresses) URL(d *Dashboard) string {
 type DomainProof struct {
 	Host      string    `json:"host"`
 	Proven    bool      `json:"proven"`
-	AddedAt   time.Time `json:"addedAt"`
+	AddedAt   time.Time `json:"addedAt"`   // time of the first check
 	CheckedAt time.Time `json:"checkedAt"` // time of the last check
 }
 
@@ -122,8 +122,8 @@ func (c *Catalog) RunDomainProofs(ctx context.Context, log *slog.Logger, proofs 
 	})
 }
 
-// proveDomains checks those hosts of a dashboard that are due. A host without the TXT record, and a name server that does
-// not respond, are no errors. A check leaves no audit entry.
+// proveDomains checks each host of the dashboard for which a check is due. A host without the TXT record, and a name
+// server that does not respond, are no errors. A check leaves no audit entry.
 func (c *Catalog) proveDomains(ctx context.Context, id string, proofs DomainProofs) error {
 	dashboard, err := c.store.Dashboards.Get(ctx, id)
 	if err != nil {

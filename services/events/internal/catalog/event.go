@@ -31,8 +31,8 @@ type Event struct {
 	AutoStart        bool       `json:"autoStart" audit:"autoStart"`
 	AutoEnd          bool       `json:"autoEnd" audit:"autoEnd"`
 	Pauses           []Pause    `json:"pauses"` // in order of From
-	// ClosedAt is the time of the write that closed the event. It is nil for an open event, and for one that was created
-	// closed.
+	// ClosedAt is the time of the write that closed the event. It is nil for an open event, and for an event that was
+	// created closed.
 	ClosedAt *time.Time `json:"closedAt"`
 	// StartedFor and EndedFor are the planned start and the planned end that are done. The scheduler does not start or
 	// end the event for these times any more, even if a person has undone the step.
@@ -79,8 +79,8 @@ type Event struct {
 	ShownAt      time.Time `json:"shownAt"`
 }
 
-// BriefDescription returns the description for the legacy interface. It is the title if the event has no description,
-// because each event of the legacy interface must have one.
+// BriefDescription returns the description for the legacy interface. If the event has no description, it returns the
+// title, because each event of the legacy interface must have a description.
 func (e *Event) BriefDescription() string { return cmp.Or(e.Description.Brief(BriefText), e.Title) }
 
 type Link struct {

@@ -122,7 +122,7 @@ func (d *EventEdit) EditEntry(statusID string, edit func(*Entry)) error {
 		if err := d.checkEntry(edited.Status); err != nil {
 			return err
 		}
-		edited.PreviousStatus = "" // with another status, the entry is not the transition any more
+		edited.PreviousStatus = "" // with another status, the entry is not the one that changed the status of the event
 		if d.StatusEntry == statusID {
 			d.StatusEntry = ""
 		}

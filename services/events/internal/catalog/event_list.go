@@ -341,7 +341,7 @@ func (l *eventList) page(ctx context.Context, text sought, limit int) (keys []st
 	}
 }
 
-// take returns the next row of the list and removes it from all parts that have it. more is false if there is none.
+// take returns the next row of the list and removes the row from all parts that have it. more is false if there is no row.
 func (l *eventList) take(ctx context.Context) (first find.Row, more bool, err error) {
 	if err := l.fill(ctx); err != nil {
 		return first, false, err

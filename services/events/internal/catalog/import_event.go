@@ -316,7 +316,7 @@ func (f *importFill) transitions() {
 	}
 }
 
-// createdAt returns the given time of creation, or the earliest time of the event.
+// createdAt returns the given time of creation, or else the earliest of the start, the first entry and now.
 func (f *importFill) createdAt() time.Time {
 	if f.in.CreatedAt != nil {
 		return *f.in.CreatedAt

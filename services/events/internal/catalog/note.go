@@ -14,7 +14,7 @@ import (
 
 const (
 	maxNote  = 5000 // characters
-	maxNotes = 200  // notes of an event; its record contains all of them
+	maxNotes = 200  // notes of an event; the record of the event contains all of them
 )
 
 // AddNote appends a note by the author of the write, and returns it.

@@ -90,7 +90,7 @@ func (c Calendar) Months(first string) []string {
 	return months
 }
 
-// AffectedDay is a day on which events affected a component.
+// AffectedDay is a day on which events or states by hand affected a component.
 type AffectedDay struct {
 	Date     string   `json:"date"` // yyyy-mm-dd
 	Tally    Tally    `json:"tally"`

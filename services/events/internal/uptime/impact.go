@@ -1,5 +1,5 @@
-// Package uptime measures how long events affected components: in a month (Report), and on the days of a dashboard's
-// bars (Calendar). Its functions are pure. The caller passes the spans in which events affect a component.
+// Package uptime measures how long events and states by hand affected components: in a month (Report), and on the days of
+// a dashboard's bars (Calendar). Its functions are pure. The caller passes the spans in which a component is affected.
 package uptime
 
 import (
@@ -24,7 +24,7 @@ func (i Impact) Worse(other Impact) bool {
 	return slices.Index(order, i) > slices.Index(order, other)
 }
 
-// Span is a time in which an event affects a component. It includes From and ends before To.
+// Span is a time in which an event or a state by hand affects a component. It includes From and ends before To.
 type Span struct {
 	From, To time.Time
 	Impact   Impact

@@ -98,9 +98,9 @@ func (t Tally) Downtime() time.Duration { return t.Major + t.Partial }
 const uptimeUnit = 1e6 // six decimals
 
 // Uptime returns the uptime in percent, from 0 to 100. It returns nil if nothing but maintenance was measured. weight
-// is the weight of a partial outage. The percentage is cut off after six decimals, so 100 means that there was no
-// outage. A second is 0.00004 percent of a month. The computation uses integers, because a rounding error of a float
-// could lower the last decimal.
+// is the weight of a partial outage. The percentage is cut off after six decimals, so 100 means that no outage counts.
+// A second is 0.00004 percent of a month. The computation uses integers, because a rounding error of a float could lower
+// the last decimal.
 func (t Tally) Uptime(weight float64) *float64 {
 	counted := t.Measured - t.Maintenance
 	if counted <= 0 {
