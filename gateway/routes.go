@@ -27,7 +27,7 @@ type Route struct {
 	// Methods are in the order of the Allow header. On the legacy and the public surface, GET includes HEAD.
 	Methods []string `json:"methods"`
 	// Path is a template: {name} stands for one segment. Legacy and public paths are served with and without a slash at
-	// the end. The files of dashboards redirect.
+	// the end, but the path of a dashboard's file redirects to one of the two forms.
 	Path string `json:"path"`
 	// Service is the upstream. An empty Service means the gateway itself.
 	Service string `json:"service,omitempty"`
