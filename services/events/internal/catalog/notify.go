@@ -85,7 +85,8 @@ func (f facts) wanted() (now, later audience) {
 }
 
 // Notify sets the channels that the request asks to notify. channels is empty to notify nobody, and nil if the request
-// names none. A write that does not call Notify notifies nobody, except for steps and reminders of the scheduler.
+// leaves the channels out. A write that does not call Notify notifies nobody, except for steps and reminders of the
+// scheduler.
 func (d *EventEdit) Notify(channels topic.Notify) {
 	d.request, d.asked = asks, channels
 	if channels == nil {
@@ -167,8 +168,8 @@ func (d *EventEdit) channels(of audience) topic.Notify {
 	return nil
 }
 
-// withSlack returns announced with the channel slack instead of workspace. An event that was stored before there were Slack
-// endpoints has the channel workspace, the legacy name of Slack.
+// withSlack returns announced with the channel slack instead of workspace, unless announced has slack already. An event that
+// was stored before there were Slack endpoints has the channel workspace, the legacy name of Slack.
 func withSlack(announced topic.Notify) topic.Notify {
 	wording, is := announced[topic.Workspace]
 	if _, both := announced[topic.Slack]; !is || both {
