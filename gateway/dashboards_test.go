@@ -188,6 +188,8 @@ func TestWrongAddressesAreNotFound(t *testing.T) {
 	w := newWorld(t)
 	d := w.gateway(t, nil)
 	p := newPublication(w)
+	p.setMedia("events/"+eventID, htmlType)
+	wantStatus(t, d.get(t, "/d/main/events/%30"+eventID[1:], nil), 200) // decoded once
 	missing := p.body(peer.MissingFile, codingPlain)
 	for _, row := range []struct {
 		path   string
@@ -198,7 +200,7 @@ func TestWrongAddressesAreNotFound(t *testing.T) {
 		{"/d/main/nothing", nil, missing, htmlType}, {"/nothing", ownHost, missing, htmlType}, {"/d/main/events/none", nil, missing, htmlType},
 		{"/d/main/history/2020-01", nil, missing, htmlType}, {"/d/main/events/a%2F..%2Fb", nil, missing, htmlType}, {"/d/main/events/..", nil, missing, htmlType},
 		{"//", ownHost, missing, htmlType}, {"/d/main//", nil, missing, htmlType},
-		{"/d/main/enter/below", nil, missing, htmlType}, {"/d/main/404", nil, missing, htmlType}, {"/d/main/events/%00", nil, missing, htmlType},
+		{"/d/main/enter/below", nil, missing, htmlType}, {"/d/main/404", nil, missing, htmlType}, {"/d/main/events/%2530" + eventID[1:], nil, missing, htmlType}, {"/events/%2530" + eventID[1:], ownHost, missing, htmlType}, {"/d/main/events/%25", nil, missing, htmlType}, {"/d/main/events/%00", nil, missing, htmlType},
 		{"/d/main/components/none/badge.svg", nil, noAddress, "text/plain; charset=utf-8"}, {"/d/main/components/none/feed.rss", nil, noAddress, "text/plain; charset=utf-8"},
 		{"/d/none/", nil, noBoard + "\n", "text/plain; charset=utf-8"}, {"/", map[string]string{"Host": "other.test"}, noBoard + "\n", "text/plain; charset=utf-8"},
 		{"/d/none/events/e1", nil, noBoard + "\n", "text/plain; charset=utf-8"}, {"/d/MAIN/", nil, noAddress, "text/plain; charset=utf-8"},

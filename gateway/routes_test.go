@@ -19,7 +19,7 @@ func TestEveryRowReachesItsService(t *testing.T) {
 	m := w.keys.member(nil)
 	authorization := map[passport.Surface]string{passport.Legacy: m.apiKey(), passport.App: m.bearer(), passport.Operator: "Operator " + operatorToken}
 	fill := strings.NewReplacer("{id}", "4", "{statusId}", "5", "{noteId}", "6", "{ids}", "1;3", "{keyId}", "k%2F1",
-		"{kind}", "webhook", "{logId}", "7", "{runId}", "8")
+		"{kind}", "webhook", "{logId}", "7", "{runId}", "8%25b")
 	for _, row := range Routes() {
 		if row.Service == "" || row.Surface == passport.Public || row.Surface == passport.Console {
 			continue

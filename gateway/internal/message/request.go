@@ -46,9 +46,10 @@ func BodyWithin(r *http.Request, most int64) ([]byte, error) {
 // WantsHTML reports whether the client is a browser that asks for a page.
 func WantsHTML(r *http.Request) bool { return strings.Contains(r.Header.Get("Accept"), "text/html") }
 
-// EscapedPath returns u.EscapedPath(). It is faster for the usual path, in which nothing is escaped.
+// EscapedPath returns the path in a form that is still to be unescaped, with an escaped slash as it was sent. It is faster than
+// u.EscapedPath for the usual path, in which nothing is escaped.
 func EscapedPath(u *url.URL) string {
-	if u.RawPath == "" {
+	if u.RawPath == "" && !strings.Contains(u.Path, "%") {
 		return u.Path
 	}
 	return u.EscapedPath()
