@@ -83,6 +83,37 @@ func TestARetryUsesTheEndpointsNewURL(t *testing.T) {
 	}
 }
 
+// If the endpoint gets its former URL back before the last attempt, the outcome names this URL. Otherwise the success would
+// not end the series of failures at this URL.
+func TestTheOutcomeNamesTheURLOfTheLastAttempt(t *testing.T) {
+	w := newWorld(t)
+	w.peer.add("r1", "https://one.test/hook")
+	var former string
+	one := w.receiver("one.test", func(out http.ResponseWriter, _ *http.Request) {
+		w.peer.set("r1", func(d *topic.Destination) {
+			if former == "" {
+				former = d.URLHash
+				d.URL, d.URLHash = "https://two.test/hook", strings.Repeat("2", 64)
+				out.WriteHeader(http.StatusInternalServerError)
+			}
+		})
+	})
+	two := w.receiver("two.test", func(out http.ResponseWriter, _ *http.Request) {
+		w.peer.set("r1", func(d *topic.Destination) { d.URL, d.URLHash = "https://one.test/hook", former })
+		out.WriteHeader(http.StatusInternalServerError)
+	})
+	w.start(w.config())
+	sent := change(newEvent(), 1)
+	w.publish(sent, nil)
+	row := w.ended(sent.ID, "r1")[0]
+	if len(one.got()) != 2 || len(two.got()) != 1 || row.Status != deliverylog.StatusDelivered {
+		t.Fatalf("%d and %d requests, row %+v", len(one.got()), len(two.got()), row)
+	}
+	if outcome := w.outcomes.of(t, row.ID); former == "" || outcome.URLHash != former {
+		t.Errorf("outcome %+v", outcome)
+	}
+}
+
 // An endpoint without URL and secret, because its service cannot decrypt them, fails. Others are notified.
 func TestAnEndpointWithoutAReadableURLFailsAndOthersAreNotified(t *testing.T) {
 	for _, channel := range []topic.Channel{topic.Webhook, topic.Teams} {

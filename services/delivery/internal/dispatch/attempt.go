@@ -136,7 +136,7 @@ func (s *Sender) rowOf(m *member) *deliverylog.Delivery {
 	if m.to.State != topic.RecipientGone {
 		row.DashboardID = m.to.Dashboard.ID
 		if row.Channel.RecipientService() == topic.Integrations {
-			row.URLHash, row.URLDisplay = m.to.URLHash, m.to.URLDisplay
+			row.URLHash, row.URLDisplay, row.MovedTo = m.to.URLHash, m.to.URLDisplay, "" // Advance sets MovedTo if the URL is not the first one
 		}
 	}
 	return &row
