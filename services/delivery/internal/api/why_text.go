@@ -59,7 +59,7 @@ func whyTexts() map[string]string {
 		"recipient_gone":     " was deleted or ended before the message was sent.",
 		"not_concerned":      " or its dashboard had no component that the message was to name, or did not show the event any more.",
 		"replaced":           "A newer message about the event replaced this one before it was sent.",
-		"event_withdrawn":    "The event was deleted, became a draft could name no component or left its dashboards before the message was sent.",
+		"event_withdrawn":    "The event was deleted, became a draft, could name no component or left its dashboards before the message was sent.",
 		"expired":            "The message is older than 30 days and no longer stored.",
 		"other_dashboard":    " is for a dashboard that shows neither the event nor one of its components.",
 		"unconfirmed":        " is not confirmed.",
