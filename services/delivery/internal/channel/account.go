@@ -112,7 +112,7 @@ func (a *account) post(ctx context.Context, form url.Values, shown deliverylog.S
 	return a.traced(ctx, http.MethodPost, a.target.Hostname(), func(ctx context.Context) dispatch.Result {
 		result, content, err := a.exchange(ctx, http.MethodPost, a.target, header, []byte(form.Encode()), false)
 		if err != nil && !errors.Is(err, errUnsent) {
-			result.Again = dispatch.Never
+			result.Final = true
 		}
 		a.refine(ctx, &result, content)
 		result.Sent.Text, result.Sent.Body, result.Sent.Hidden = shown.Text, shown.Body, a.hidden
@@ -120,16 +120,16 @@ func (a *account) post(ctx context.Context, form url.Values, shown deliverylog.S
 	})
 }
 
-// refine sets result.Code and result.Again of a refused request by the status and body of the response. A 429 or 503
+// refine sets result.Code and result.Final of a refused request by the status and body of the response. A 429 or 503
 // starts a pause.
 func (a *account) refine(ctx context.Context, result *dispatch.Result, body []byte) {
 	switch status := result.HTTPStatus; {
 	case status == http.StatusTooManyRequests || status == http.StatusServiceUnavailable:
 		a.begin(result.RetryAfter, time.Now())
 	case status >= 500:
-		result.Again = dispatch.Never
+		result.Final = true
 	case status >= 400:
-		result.Code, result.Again = refusal(body), dispatch.Never
+		result.Code, result.Final = refusal(body), true
 		if status == http.StatusUnauthorized || status == http.StatusForbidden {
 			result.Code = deliverylog.CodeClientError
 			a.remind(ctx, status)

@@ -42,7 +42,7 @@ type discord struct {
 
 func newDiscord(log *slog.Logger) *discord { return &discord{log: log, now: time.Now} }
 
-// refine sets RetryAfter, Rest, HostPause, Code and Again of the result by Discord's response.
+// refine sets RetryAfter, Rest, HostPause, Code and Final of the result by Discord's response.
 func (d *discord) refine(ctx context.Context, result *dispatch.Result) {
 	var body struct {
 		Code       int
@@ -69,9 +69,9 @@ func (d *discord) refine(ctx context.Context, result *dispatch.Result) {
 		if body.Code == invalidToken {
 			result.Code = deliverylog.CodeGone
 		}
-		result.Again = dispatch.Never
+		result.Final = true
 	case http.StatusBadRequest, http.StatusForbidden:
-		result.Again = dispatch.Never
+		result.Final = true
 	}
 	switch result.HTTPStatus {
 	case http.StatusUnauthorized, http.StatusForbidden, http.StatusTooManyRequests:

@@ -83,7 +83,7 @@ func asciiDomain(address string) string {
 func (e email) Send(ctx context.Context, message dispatch.Message) dispatch.Result {
 	l, err := e.write(ctx, message)
 	if err != nil {
-		return dispatch.Result{Code: codeUnsendable, Again: dispatch.Never}
+		return dispatch.Result{Code: codeUnsendable, Final: true}
 	}
 	result := e.send(ctx, l)
 	result.Sent = l.sent

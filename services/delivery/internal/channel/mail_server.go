@@ -100,7 +100,7 @@ func (s *mailServer) attempt(ctx context.Context, l letter) dispatch.Result {
 	s.queue.record(time.Since(start))
 	result := dispatch.Result{Code: code, Received: replyOf(err)}
 	if code == codeMailRefused || code == deliverylog.CodeBounce {
-		result.Again = dispatch.Never
+		result.Final = true
 	}
 	return result
 }

@@ -154,10 +154,10 @@ func TestResponsesOfSlackAndDiscord(t *testing.T) {
 		"an archived channel of Slack":  {slackRefine(t), 410, nil, "channel_is_archived", dispatch.Result{Code: deliverylog.CodeGone}},
 		"a refusal of Slack":            {slackRefine(t), 403, nil, "action_prohibited", dispatch.Result{Code: deliverylog.CodeClientError}},
 		"no such webhook of Discord":    {discordRefine(t), 404, nil, `{"code": 10015}`, dispatch.Result{Code: deliverylog.CodeGone}},
-		"a wrong token of Discord":      {discordRefine(t), 401, nil, `{"code": 50027}`, dispatch.Result{Code: deliverylog.CodeGone, Again: dispatch.Never}},
-		"another 401 of Discord":        {discordRefine(t), 401, nil, `{"code": 0}`, dispatch.Result{Code: deliverylog.CodeClientError, Again: dispatch.Never}},
-		"a 400 of Discord":              {discordRefine(t), 400, nil, `{"embeds": ["0"]}`, dispatch.Result{Code: deliverylog.CodeClientError, Again: dispatch.Never}},
-		"a 403 of Discord":              {discordRefine(t), 403, nil, "", dispatch.Result{Code: deliverylog.CodeClientError, Again: dispatch.Never}},
+		"a wrong token of Discord":      {discordRefine(t), 401, nil, `{"code": 50027}`, dispatch.Result{Code: deliverylog.CodeGone, Final: true}},
+		"another 401 of Discord":        {discordRefine(t), 401, nil, `{"code": 0}`, dispatch.Result{Code: deliverylog.CodeClientError, Final: true}},
+		"a 400 of Discord":              {discordRefine(t), 400, nil, `{"embeds": ["0"]}`, dispatch.Result{Code: deliverylog.CodeClientError, Final: true}},
+		"a 403 of Discord":              {discordRefine(t), 403, nil, "", dispatch.Result{Code: deliverylog.CodeClientError, Final: true}},
 		"the last request of a window":  {discordRefine(t), 204, limited, "", dispatch.Result{Rest: 1500 * time.Millisecond}},
 		"an earlier one":                {discordRefine(t), 204, http.Header{"X-Ratelimit-Remaining": {"1"}, "X-Ratelimit-Reset-After": {"9"}}, "", dispatch.Result{}},
 		"a 429 for the webhook":         {discordRefine(t), 429, nil, `{"retry_after": 0.3, "global": false}`, dispatch.Result{Code: deliverylog.CodeRateLimited, RetryAfter: 300 * time.Millisecond}},
@@ -168,7 +168,7 @@ func TestResponsesOfSlackAndDiscord(t *testing.T) {
 	} {
 		got := dispatch.Result{HTTPStatus: c.status, Code: dispatch.CodeOf(c.status), Received: deliverylog.Received{Header: c.header, Body: []byte(c.body)}}
 		c.refine(&got)
-		if got.Code != c.want.Code || got.Again != c.want.Again || got.RetryAfter != c.want.RetryAfter || got.Rest != c.want.Rest || got.HostPause != c.want.HostPause {
+		if got.Code != c.want.Code || got.Final != c.want.Final || got.RetryAfter != c.want.RetryAfter || got.Rest != c.want.Rest || got.HostPause != c.want.HostPause {
 			t.Errorf("%s: %+v", name, got)
 		}
 	}

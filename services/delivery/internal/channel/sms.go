@@ -67,7 +67,7 @@ type sms struct{ texts }
 func (s sms) Send(ctx context.Context, message dispatch.Message) dispatch.Result {
 	body, err := textOf(ctx, s.locales, s.within, message)
 	if err != nil {
-		return dispatch.Result{Code: codeUnsendable, Again: dispatch.Never}
+		return dispatch.Result{Code: codeUnsendable, Final: true}
 	}
 	return s.send(ctx, message, s.key(message), text{Channel: topic.SMS, To: message.To.Address, Body: body})
 }

@@ -25,7 +25,7 @@ const hidden = "***"
 // however the template uses it.
 func (w webhook) sendTemplate(ctx context.Context, message dispatch.Message) dispatch.Result {
 	var template topic.Template
-	refused := dispatch.Result{Code: codeUnsendable, Again: dispatch.Never}
+	refused := dispatch.Result{Code: codeUnsendable, Final: true}
 	if json.Unmarshal([]byte(message.To.Template), &template) != nil {
 		return refused
 	}

@@ -28,7 +28,7 @@ type whatsapp struct {
 func (w whatsapp) Send(ctx context.Context, message dispatch.Message) dispatch.Result {
 	t, err := w.message(ctx, message, w.template)
 	if err != nil {
-		return dispatch.Result{Code: codeUnsendable, Again: dispatch.Never}
+		return dispatch.Result{Code: codeUnsendable, Final: true}
 	}
 	return w.send(ctx, message, w.key(message), t)
 }

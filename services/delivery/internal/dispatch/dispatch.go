@@ -207,20 +207,10 @@ type Result struct {
 	RetryAfter time.Duration // requested by the receiver, or by the channel with CodeHeld; 0: nothing requested
 	Rest       time.Duration // how long the destination wants no request, also after a success
 	HostPause  time.Duration // how long no destination of a Shared channel wants a request
-	Again      Again
+	Final      bool          // no other attempt: the receiver would refuse it, or the recipient might receive the message twice
 	Sent       deliverylog.Sent
 	Received   deliverylog.Received
 }
-
-// Again says whether the channel wants another attempt.
-type Again int
-
-// Whether a channel wants another attempt after a failed one.
-const (
-	ByStatus  Again = iota
-	Never           // the receiver would refuse again, or the recipient might receive the message twice
-	AsPlanned       // all retries of the policy, because the operator can fix the cause
-)
 
 // signal wakes a goroutine that receives from it. Its capacity is 1.
 type signal chan struct{}

@@ -23,11 +23,11 @@ func (p Policy) attempts() int { return len(p) + 1 }
 // next returns the wait after the count-th attempt, and false if there is no further attempt.
 func (p Policy) next(count int, result Result) (time.Duration, bool) {
 	switch {
-	case result.Code == deliverylog.CodeBlocked || result.Code == deliverylog.CodeGone || result.Again == Never:
+	case result.Code == deliverylog.CodeBlocked || result.Code == deliverylog.CodeGone || result.Final:
 		return 0, false
 	case count >= p.attempts():
 		return 0, false
-	case result.Again != AsPlanned && repeatsStatus(result.HTTPStatus) && count >= clientAttempts:
+	case repeatsStatus(result.HTTPStatus) && count >= clientAttempts:
 		return 0, false
 	}
 	wait := p[count-1]
@@ -42,9 +42,9 @@ func (p Policy) next(count int, result Result) (time.Duration, bool) {
 // attempt.
 func (p Policy) granted(count int, result Result) int {
 	switch {
-	case result.Code == deliverylog.CodeBlocked || result.Code == deliverylog.CodeGone || result.Again == Never:
+	case result.Code == deliverylog.CodeBlocked || result.Code == deliverylog.CodeGone || result.Final:
 		return count
-	case result.Again != AsPlanned && repeatsStatus(result.HTTPStatus):
+	case repeatsStatus(result.HTTPStatus):
 		return max(count, min(clientAttempts, p.attempts()))
 	}
 	return max(count, p.attempts())
