@@ -108,8 +108,10 @@ func recipientsText(channel string, r app.Recipients) string {
 		return count + " in Slack"
 	case "discord":
 		return count + " in Discord"
+	case "gchat":
+		return count + " in Google Chat"
 	}
-	return count + " in Google Chat"
+	return count + " by " + channel
 }
 
 // amount returns a number with commas between groups of three digits. With more, a plus sign follows.
