@@ -236,7 +236,7 @@ func (h Head) records(text string, line int) ([]Row, error) {
 		at, _ := reader.FieldPos(0)
 		row := Row{Line: line + at - 1, Cells: cells, head: &h}
 		if reader.InputOffset()-before > MaxRecord {
-			return nil, &Error{row.Line, fmt.Sprintf("A row has at most %d characters. Perhaps a quotation mark is not closed.", MaxRecord)}
+			return nil, &Error{row.Line, fmt.Sprintf("A row has at most %d KiB. Perhaps a quotation mark is not closed.", MaxRecord>>10)}
 		}
 		empty := true
 		for i, cell := range cells {

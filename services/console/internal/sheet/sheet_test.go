@@ -92,7 +92,7 @@ func TestAnErrorOfAListNamesItsLine(t *testing.T) {
 		"email\na\x01@example.com\n":                          "Line 2: The row has a control character.",
 		"email;Name\na@example.com;\x00\n":                    "Line 1: The list must be text in UTF-8.",
 		"email\na@example.com\nb\xff@example.com\n":           "Line 1: The list must be text in UTF-8.",
-		"email\na@example.com\n" + strings.Repeat("x", 40000): "Line 3: A row has at most 32768 characters.",
+		"email\na@example.com\n" + strings.Repeat("x", 40000): "Line 3: A row has at most 32 KiB.",
 	} {
 		head, err := HeadOf(First(text), false)
 		if err != nil {
