@@ -201,21 +201,22 @@ func Parse(r *http.Request) error {
 
 // Fill sets the values of the fields. It returns a fault for an unknown or repeated field, and for a wrong version.
 func (f *Form) Fill(values url.Values) error {
+	version := f.Version
 	for name, sent := range values {
 		at := slices.IndexFunc(f.Fields, func(field *Field) bool { return field.Name == name })
 		switch {
 		case name == versionName:
-			version, err := strconv.ParseInt(sent[0], 10, 64)
-			if err != nil || version < 1 || len(sent) > 1 {
+			var err error
+			if version, err = strconv.ParseInt(sent[0], 10, 64); err != nil || version < 1 || len(sent) > 1 {
 				return fault.Field(versionName, "must be a whole number above 0")
 			}
-			f.Version = version
 		case at < 0:
 			return fault.Field(name, "is not a field of this form")
 		case len(sent) > 1 && f.Fields[at].Kind != Ticks && f.Fields[at].Kind != Order:
 			return fault.Field(name, "must not be repeated")
 		}
 	}
+	f.Version = version
 	for _, field := range f.Fields {
 		field.Values = slices.Clone(values[field.Name])
 		for i, value := range field.Values {

@@ -154,6 +154,17 @@ func TestLostLinesOfSecretsAreAProblem(t *testing.T) {
 	}
 }
 
+// A page with several forms fills the form to which the values belong.
+func TestAFormThatIsNotFilledKeepsItsVersion(t *testing.T) {
+	for range 50 { // the order of the values is random
+		form := sample()
+		form.Version = 7
+		if err := form.Fill(url.Values{"version": {"3"}, "unknown": {"x"}}); err == nil || form.Version != 7 {
+			t.Fatalf("version %d, %v", form.Version, err)
+		}
+	}
+}
+
 func TestWhatWasTypedComesBackWithoutSecrets(t *testing.T) {
 	form := sample()
 	if err := form.Fill(url.Values{"name": {"Ada"}, "password": {"secret"}}); err != nil {
