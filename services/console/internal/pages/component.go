@@ -131,9 +131,12 @@ func (v *visit) showComponent(status int, c app.Component, form, state *forms.Fo
 	return v.show(status, "component.html", c.Name, data)
 }
 
-// showing returns the dashboards that show a component, from the first 100 dashboards.
+// showing returns the dashboards that show a component: those of the first 100 dashboards, and at most maxChosen others.
 func (v *visit) showing(c app.Component) ([]app.Dashboard, error) {
 	found, err := v.app.Dashboards(v.Request.Context(), url.Values{"limit": {"100"}})
+	if err == nil {
+		err = v.addDashboards(&found, c.DashboardIDs)
+	}
 	return slices.DeleteFunc(found.Dashboards, func(d app.Dashboard) bool { return !slices.Contains(c.DashboardIDs, d.ID) }), err
 }
 

@@ -59,6 +59,14 @@ func TestANewComponentJoinsTheTickedDashboards(t *testing.T) {
 	}
 }
 
+// An organization can have more dashboards than a page of the list has.
+func TestAComponentsPagesNameDashboardsThatTheListLacks(t *testing.T) {
+	b := open(t, "Checkout")
+	b.app.answer("GET /app/dashboards", answer{200, `{"dashboards": [], "nextToken": "more"}`, false})
+	b.expect(b.get("/console/components/"+other+"/delete"), http.StatusOK, "It disappears from")
+	b.expect(b.get("/console/components/"+other), http.StatusOK, `href="/console/dashboards/`+other+`/components"`)
+}
+
 func TestAReaderSeesAComponentWithoutItsForms(t *testing.T) {
 	b := open(t, "Checkout")
 	b.member.Roles = []string{"subscriber"}
