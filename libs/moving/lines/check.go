@@ -14,6 +14,7 @@ import (
 	"golang.org/x/text/language"
 
 	"github.com/bellbuoy/bellbuoy/libs/richtext"
+	"github.com/bellbuoy/bellbuoy/libs/words"
 )
 
 // Limits of the members.
@@ -38,7 +39,7 @@ var (
 	maintenanceStatuses = []string{"planning", "started", "inprogress", "verifying", "completed"}
 	severities          = []string{"", "minor_performance", "major_performance", "minor_outage", "major_outage"}
 	impacts             = []string{"operational", "degraded_performance", "partial_outage", "major_outage", "under_maintenance"}
-	locales             = []string{"", "en", "de", "es", "fr", "it", "nl", "pl", "pt", "ja", "zh"}
+	locales             = append(words.Tags(), "")
 	subscriberChannels  = []string{"email", "sms", "whatsapp"}
 	subscriberStates    = []string{"confirmed", "unconfirmed", "quarantined", "unsubscribed"}
 	endpointChannels    = []string{"webhook", "teams", "gchat", "slack", "discord"}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/bellbuoy/bellbuoy/libs/moving/lines"
+	"github.com/bellbuoy/bellbuoy/libs/words"
 )
 
 // The tables of OpenStatus that the reader reads. The statuses and impacts have the same names in both products; the
@@ -86,7 +87,7 @@ func (o *openstatus) page(p row) {
 	if p["force_theme"] == "dark" || p["force_theme"] == "light" {
 		d.Branding = &lines.Branding{Theme: p["force_theme"]}
 	}
-	if slices.Contains([]string{"en", "de", "es", "fr", "it", "nl", "pl", "pt", "ja", "zh"}, p["default_locale"]) {
+	if slices.Contains(words.Tags(), p["default_locale"]) {
 		d.Locale = p["default_locale"]
 	}
 	if p["homepage_url"] != "" || p["contact_url"] != "" {
