@@ -12,16 +12,16 @@ import (
 )
 
 const (
-	// probeBytes is the size of the file that a check writes. No write of the platform needs more space.
+	// probeBytes is the size of the file that a check writes, in bytes.
 	probeBytes = 256 << 10
 	// probeInterval is the time for which check returns the result of an earlier check again.
 	probeInterval = time.Second
-	// probeFile is the name of the file that a check writes. Backups leave out files with this suffix.
+	// probeFile is the name of the file that a check writes. Backups leave out files with the suffix .tmp.
 	probeFile = "probe.tmp"
 )
 
-// disk checks that files can be written to the folders of the embedded engines. While the check fails, each write gets
-// 503, and the platform is not ready.
+// disk checks that files can be written to the folders of the embedded engines. While the check fails, the platform is not
+// ready. Requests that write to an embedded database then get 503.
 type disk struct {
 	folders []string
 	outages *failurelog.Log
@@ -31,7 +31,7 @@ type disk struct {
 	err     error
 }
 
-// check writes a file to each folder, at most once per probeInterval, and returns the error of the last time.
+// check writes a file to each folder, at most once per probeInterval, and returns the error of the last attempt.
 func (d *disk) check(ctx context.Context) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -35,8 +35,8 @@ func (f *folder) close() error { return f.lock.Close() }
 
 func (f *folder) file(name string) string { return filepath.Join(f.path, name) }
 
-// secret returns the setting. If the setting is empty, it returns the content of the file name. If that file does not
-// exist, it writes a new secret to the file and returns the new secret.
+// secret returns the setting. If the setting is empty, secret returns the content of the file with this name. If the file
+// does not exist, secret writes a new secret to it and returns the new secret.
 func (f *folder) secret(setting, name string) (string, error) {
 	if setting != "" {
 		return setting, nil
@@ -56,10 +56,9 @@ func (f *folder) secret(setting, name string) (string, error) {
 	return secret, nil
 }
 
-// sealSecret returns the secret of the platform. A new secret is durable before the first record is created. If the
-// folder has records, they can only be read with the secret that sealed them. sealSecret then returns an error if the
-// secret is missing. It also returns an error if the secret does not match the file secret-mark, which was derived from
-// the right secret.
+// sealSecret returns the secret of the platform. A new secret is durable before the first record is created. If the folder
+// has records, only the secret that sealed them can open them. In this case sealSecret returns an error if the secret is
+// missing, or if it does not match the file secret-mark, which was derived from the secret of the records.
 func (f *folder) sealSecret(setting string) (string, error) {
 	const name, markName, records = "secret", "secret-mark", "documents"
 	sealed, err := os.ReadDir(f.file(records))

@@ -13,14 +13,14 @@ const (
 	// the default of 100, the garbage collector used a sixth of the processor time of a fan-out. GOGC overrides
 	// gcPercent.
 	gcPercent = 200
-	// memoryFloor is the lowest memory limit of the Go runtime at rest, in bytes. Below it, only gcPercent decides when the
-	// collector runs.
+	// memoryFloor is the lowest memory limit of the Go runtime at rest, in bytes. While the process uses less memory, only
+	// gcPercent decides when the collector runs.
 	memoryFloor = 112 << 20
-	// memorySpare is added to the limit for garbage and for memory of the Go runtime outside of the heap, in bytes.
+	// memorySpare is the part of the limit for garbage and for memory of the Go runtime outside of the heap, in bytes.
 	memorySpare = 48 << 20
-	// workSpare is the least that the limit exceeds the live heap by, in bytes, unless the process is at rest: when the last
-	// collection was more than restAfter ago. With memorySpare alone, the garbage collector used a fifth of the processor
-	// time of events to 20 webhooks each.
+	// workSpare is the minimum difference between the limit and the live heap while the process works, in bytes. The process
+	// is at rest if the last collection was more than restAfter ago. With memorySpare alone, the garbage collector used a
+	// fifth of the processor time of events to 20 webhooks each.
 	workSpare = 128 << 20
 	restAfter = 2 * time.Second
 )
@@ -28,8 +28,8 @@ const (
 // boundMemory sets gcPercent unless the environment sets GOGC, and the memory limit unless it sets GOMEMLIMIT.
 //
 // Decision. The limit follows the live heap. It is five quarters of the live heap plus memorySpare, but at least memoryFloor,
-// and at work at least the live heap plus workSpare. So a large heap grows less than threefold, and the process gives memory
-// back after its work. A fixed limit below the live heap would make the collector run all the time.
+// and at work at least the live heap plus workSpare. So a large heap grows less than threefold, and the process returns memory
+// to the operating system after its work. A fixed limit below the live heap would make the collector run all the time.
 func boundMemory() {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(gcPercent)
@@ -52,7 +52,7 @@ func followHeap() {
 	collected(struct{}{})
 }
 
-// limitMemory sets the memory limit. It exceeds the live heap by spare bytes at least.
+// limitMemory sets the memory limit to at least the live heap plus spare bytes.
 func limitMemory(spare int64) {
 	samples := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
 	metrics.Read(samples)

@@ -31,17 +31,17 @@ import (
 	"github.com/bellbuoy/bellbuoy/services/subscribers"
 )
 
-// platform holds the parts that the services share.
+// platform contains the settings, connections and listeners of the services.
 type platform struct {
 	settings settings
 	links    boot.Links
 	registry *prometheus.Registry
 	internal *http.ServeMux // pages of the internal address
 	closers  []func() error
-	seeded   atomic.Bool // true when the records of the first start exist
+	seeded   atomic.Bool // true if no first start is pending
 	log      *slog.Logger
 	disk     *disk
-	// lastBackup is nil if the databases are not in the data folder.
+	// lastBackup is nil if DOCUMENTS_URL names the database.
 	lastBackup func() (*time.Time, error)
 
 	documents boot.Documents
@@ -127,7 +127,7 @@ func (p *platform) listen() error {
 	return nil
 }
 
-// startEngines starts an embedded engine for each engine that the settings do not name.
+// startEngines starts the embedded Kafka broker and the embedded Redis, except for an engine that the settings name.
 func (p *platform) startEngines(ctx context.Context, folder *folder) error {
 	p.kafka, p.redis = boot.Kafka{KafkaBrokers: p.settings.KafkaBrokers}, boot.Redis{RedisURL: p.settings.RedisURL}
 	if len(p.kafka.KafkaBrokers) == 0 {
@@ -154,8 +154,8 @@ type part struct {
 	run  func(ctx context.Context) error
 }
 
-// runParts runs the parts until ctx ends or a part returns. It then stops them one at a time in reverse order. So each
-// part stops before the parts that it calls, and running requests can finish.
+// runParts runs the parts until ctx ends or a part returns. It then stops them one at a time in reverse order. So the
+// gateway stops first, and the running requests that it has forwarded can finish.
 func runParts(ctx context.Context, parts []part) error {
 	group, stop := errgroup.WithContext(ctx)
 	var stops []func()
@@ -179,8 +179,8 @@ func runParts(ctx context.Context, parts []part) error {
 	return group.Wait()
 }
 
-// parts returns one part per service, in the order of names. Each part has the settings that the separate binary of the
-// service would have.
+// parts returns one part for each service and one for the gateway, in the order of names. Each part has the settings that
+// its separate binary would have.
 func (p *platform) parts() []part {
 	s := p.settings
 	return []part{
@@ -257,8 +257,8 @@ func (p *platform) seeder(name string) *seeder {
 // patienceElsewhere bounds the time to wait for a platform that runs in containers.
 const patienceElsewhere = time.Minute
 
-// startElsewhere does the first start of a platform that runs in other processes. s.FirstStartAt is the URL of its
-// gateway. If the first start was done before, but the platform has no organization, all data were deleted since.
+// startElsewhere does the first start of a platform that runs in other processes. s.FirstStartAt is the address of its
+// gateway, host:port. If the first start was done before, but the platform has no organization, all data were deleted since.
 // startElsewhere then does the first start again.
 func startElsewhere(ctx context.Context, s settings, folder *folder, pending *seed) error {
 	links := s.links(s.FirstStartAt)
@@ -293,8 +293,8 @@ func startElsewhere(ctx context.Context, s settings, folder *folder, pending *se
 	return welcome{folder: folder, seed: pending, gateway: gateway, links: links, remarks: remarks, seeded: func() {}}.run(ctx)
 }
 
-// welcome waits for all services and then runs a welcome. It asks each service itself, because the gateway reports
-// ready while delivery is not.
+// welcome waits until all services are ready and then runs a welcome. It asks each service itself, because the gateway
+// reports ready also while delivery or console is not ready.
 func (p *platform) welcome(ctx context.Context, folder *folder, seed *seed) error {
 	for _, name := range names[:len(names)-1] {
 		if err := p.seeder(name).ready(ctx); err != nil {
@@ -311,18 +311,19 @@ func (p *platform) welcome(ctx context.Context, folder *folder, seed *seed) erro
 	}.run(ctx)
 }
 
-// welcome contains what a start does when the services are ready.
+// welcome is the last step of a start, which follows when the services are ready.
 type welcome struct {
 	folder  *folder
 	seed    *seed // nil if no first start is pending
 	gateway *seeder
 	links   boot.Links
 	files   string // line that names the data folder, if the user can read the folder
-	remarks string // lines about settings that have no effect
-	seeded  func()
+	remarks string // lines about a BELLBUOY_SEED or a credentials.json that does not belong to the platform
+	seeded  func() // called when no first start is pending any more
 }
 
-// run does the first start if it is pending, calls seeded, waits for the gateway and prints the addresses.
+// run does the first start if it is pending and mayStart allows it, and calls seeded. It then waits for the gateway and
+// prints the addresses.
 func (w welcome) run(ctx context.Context) error {
 	var credentials string
 	if w.seed != nil {

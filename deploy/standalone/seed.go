@@ -66,8 +66,9 @@ type credentials struct {
 	ConsoleURL     string `json:"consoleUrl"` // link with which the user sets a password for the console
 }
 
-// File names in the data folder. The first start is complete if the file seededMark exists. It is not credentials.json,
-// because an operator may move that file to a safe place. A first start that was killed has left seedingMark.
+// File names in the data folder. The first start is complete if the file seededMark exists. credentials.json does not mark
+// this, because an operator may move it to a safe place. A first start writes seedingMark before it creates the first
+// record.
 const (
 	credentialsFile = "credentials.json"
 	seedingMark     = "seeding"
@@ -89,15 +90,15 @@ func (f *folder) pendingSeed(setting string) (*seed, error) {
 }
 
 // seeded returns the organization that the first start of this data folder created, and the BELLBUOY_SEED of that
-// start. It returns "" if there was no first start.
+// start. It returns "" if no first start is complete.
 func (f *folder) seeded() (organization, setting string, err error) {
 	content, err := f.read(seededMark)
 	organization, setting, _ = strings.Cut(content, "\n")
 	return organization, setting, err
 }
 
-// unused returns a sentence about the setting if it names another seed than the first start had. It returns "" if they
-// are equal or the setting is the default.
+// unused returns a sentence about the setting if it names another seed than the completed first start had. It returns "" if
+// both are equal, the setting is empty or the default, or no first start is complete.
 func (f *folder) unused(setting, instead string) (string, error) {
 	organization, used, err := f.seeded()
 	if err != nil || organization == "" || setting == "" || setting == builtIn || setting == used {
@@ -134,18 +135,18 @@ func readSeed(setting string) (*seed, error) {
 	return &s, nil
 }
 
-// seeder creates the records of a seed through the public address of the platform. It looks for each record before it
-// creates the record, and sends an Idempotency-Key to the App interface. So a start can complete a first start that was
-// killed.
+// seeder creates the records of a seed through the public address of the platform. Before it creates a record, other than
+// a key or an invitation, it looks for the record. It sends an Idempotency-Key with the request that creates the record. So
+// a start can complete a first start that was killed.
 type seeder struct {
 	base          string // base URL of the legacy interface
 	dashboards    string // base URL of the dashboards
 	dial          string // address to dial
 	operatorToken string
 	client        *http.Client
-	// start is a part of each Idempotency-Key. If Redis is in this process, start differs for each process: no request
-	// of a killed process can still be running, but Redis may still have the key of such a request. If other processes
-	// serve the platform, start is empty.
+	// start is a part of each Idempotency-Key. If Redis is in this process, start differs for each process: a request of a
+	// killed process cannot still be running, but Redis may still have the key of such a request. If Redis is in another
+	// process, start is empty.
 	start string
 }
 
@@ -219,7 +220,7 @@ func (s *seeder) knows(ctx context.Context, organization string) (exists, empty 
 	return false, len(names) == 0, err
 }
 
-// organizations returns the names of the newest organizations.
+// organizations returns the names of the oldest 100 organizations.
 func (s *seeder) organizations(ctx context.Context) ([]string, error) {
 	var list struct{ Organizations []struct{ Name string } }
 	err := s.as("Operator "+s.operatorToken).get(ctx, organizations+"?limit=100", &list)
@@ -248,7 +249,7 @@ func (r *refusal) Error() string { return r.text }
 
 const requestTimeout = 10 * time.Second
 
-// patience is longer than a request that another process has sent can still run.
+// patience is longer than the time for which a request of a killed process can still run.
 const patience = requestTimeout + time.Second
 
 // ensure posts a record until find finds the record. key distinguishes the records of a first start. A conflict means
@@ -348,9 +349,9 @@ func (c caller) send(ctx context.Context, key, method, path string, in any) (sta
 	return response.StatusCode, content, limited, err
 }
 
-// mayStart reports whether a first start may create the records of the seed: the platform is empty, or has the
-// organization that a first start of this data folder with the same seed began with. The data folder alone does not show
-// it: another one, or a backup, may have filled the platform.
+// mayStart reports whether a first start may create the records of the seed: the platform has no organization, or it has the
+// organization of the seed and a first start of this data folder with the same setting began. The data folder alone does
+// not show this, because the first start of another data folder, or a restored backup, may have filled the platform.
 func (f *folder) mayStart(ctx context.Context, seed *seed, s *seeder) (bool, error) {
 	begun, err := f.read(seedingMark)
 	if err != nil {
@@ -360,8 +361,8 @@ func (f *folder) mayStart(ctx context.Context, seed *seed, s *seeder) (bool, err
 	return len(names) == 0 || begun == seed.Setting && slices.Contains(names, seed.Organization.Name), err
 }
 
-// firstStart creates the records of the seed. It writes credentials.json and returns its content, and the link to the
-// console in it.
+// firstStart creates the records of the seed and writes credentials.json. It returns the content of this file, and
+// ConsoleURL, which is in the content.
 func (f *folder) firstStart(ctx context.Context, seed *seed, s *seeder) (content []byte, console string, err error) {
 	if err := f.write(seedingMark, []byte(seed.Setting+"\n")); err != nil {
 		return nil, "", err

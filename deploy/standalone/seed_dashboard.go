@@ -79,7 +79,8 @@ func (m moment) from(now time.Time) time.Time {
 	return time.Date(now.Year(), now.Month(), now.Day()+m.Day, m.At.hour, m.At.minute, 0, 0, time.UTC)
 }
 
-// create creates the components of the seed on home, the organization's first dashboard, and then the showcase.
+// create creates the components of the seed, which the events service adds to the organization's first dashboard, and then
+// the showcase. home is the id of the first dashboard.
 func (s *seed) create(ctx context.Context, c caller, home string) error {
 	for _, component := range s.Components {
 		_, err := c.component(ctx, map[string]any{
@@ -100,8 +101,8 @@ type foundComponent struct {
 	ExternalRefs []string
 }
 
-// component returns the id of the first component for which is returns true. If there is none, it creates the component
-// in.
+// component returns the id of the first component for which the function is returns true. If there is none, component
+// creates a component with the body in.
 func (c caller) component(ctx context.Context, in map[string]any, is func(foundComponent) bool) (id string, err error) {
 	const components = "/app/components"
 	err = c.ensure(ctx, "component "+in["name"].(string), components, in, func() (bool, error) {
@@ -144,8 +145,8 @@ func (s *showcase) create(ctx context.Context, c caller, home string, now time.T
 	return s.createDashboard(ctx, c, placed)
 }
 
-// leave removes the components gone from a dashboard. The events service adds each new component to the first dashboard
-// of the organization, but the components of the showcase do not belong there.
+// leave removes the components with the ids in gone from a dashboard. The events service adds a new component to the first
+// dashboard of the organization if the request names no dashboard. The components of the showcase do not belong there.
 func (c caller) leave(ctx context.Context, dashboard string, gone []string) error {
 	path := "/app/dashboards/" + dashboard
 	type placement struct {
@@ -238,7 +239,7 @@ func (e *pastEvent) over() bool {
 	return len(e.Timeline) > 0 && slices.Contains([]string{"resolved", "completed"}, e.Timeline[len(e.Timeline)-1].Status)
 }
 
-// body returns the request body that creates the event. An event with a single entry is created in its final status.
+// body returns the request body that creates the event. An event with a single entry is created in the status of the entry.
 func (e *pastEvent) body(ids map[string]string, now time.Time) map[string]any {
 	begins := e.Begins.from(now)
 	in := map[string]any{

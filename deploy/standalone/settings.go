@@ -16,8 +16,8 @@ const (
 	demo    = "demo"
 )
 
-// settings are the settings of the platform. They include the settings of every service. If they do not name an engine,
-// it is embedded. If they do not contain a secret, it is generated.
+// settings are the settings of the platform. They include the settings of every service. run starts an embedded engine for
+// each engine that they do not name, and generates Secret and OperatorToken if they are empty.
 type settings struct {
 	boot.Settings     `embed:""`
 	boot.Links        `embed:""`
@@ -45,7 +45,7 @@ type settings struct {
 	RedisURL      string   `name:"redis-url" env:"REDIS_URL" check:"redis" help:"Redis, e.g. redis://localhost:6379/0; if empty, an embedded server."`
 }
 
-// Validate checks the address of a first start, and the templates of messages. The parser of settings calls it.
+// Validate checks FirstStartAt, which needs OperatorToken, and the templates of messages. The parser of settings calls it.
 func (s settings) Validate() error {
 	if s.FirstStartAt != "" {
 		if _, _, err := net.SplitHostPort(s.FirstStartAt); err != nil {
@@ -58,7 +58,8 @@ func (s settings) Validate() error {
 	return delivery.Config{Templates: s.Templates}.Validate()
 }
 
-// links returns the base URLs. The default is the address of the platform.
+// links returns the base URLs without a slash at the end. The default is the URL of the platform's address. For the console,
+// the default has the host localhost.
 func (s settings) links(address string) boot.Links {
 	base := "http://" + strings.Replace(address, "[::]:", "127.0.0.1:", 1)
 	base = strings.Replace(base, "//0.0.0.0:", "//127.0.0.1:", 1)

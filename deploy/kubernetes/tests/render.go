@@ -74,8 +74,8 @@ func Render(folder string, values map[string]any) (map[string]string, error) {
 	return out, nil
 }
 
-// load parses the templates of the chart with the functions that Helm has in addition to those of sprig. It returns the
-// names of the templates that produce objects or notes.
+// load parses the templates of the chart with the functions of sprig and with those of Helm's own functions that the
+// chart uses. It returns the names of the templates that produce objects or notes.
 func load(root *template.Template, folder string) ([]string, error) {
 	functions := sprig.TxtFuncMap()
 	maps.Copy(functions, template.FuncMap{

@@ -107,7 +107,7 @@ var ifMatch = object{
 	{"schema", object{{"type", "string"}}},
 }
 
-// admission returns a sentence that names the role and the entitlement that a call needs.
+// admission returns sentences about the roles, the access and the entitlement that a call needs, or "".
 func admission(operation declared.Operation) string {
 	var out []string
 	if len(operation.Roles) > 0 {

@@ -43,7 +43,7 @@ func (o object) get(key string) any {
 	return nil
 }
 
-// inboundToken is the name of the security scheme of tokens of inbound keys.
+// inboundToken is the name of the security scheme for tokens of inbound keys.
 const inboundToken = "inboundToken"
 
 // document collects the parts of an OpenAPI document.
@@ -60,10 +60,10 @@ func newDocument() *document { return &document{schemas: newSchemas()} }
 type operation struct {
 	path, method, id, tag, summary, description string
 	service                                     string // empty: the gateway serves the operation
-	access                                      string // access of the operation; empty: a key or a session
+	access                                      string // value of x-access; empty: a key or a session gives access
 	keyless                                     bool   // needs no key, although the rest of the document needs one
 	token                                       bool   // takes a token of an inbound key
-	maxBody                                     int64  // limit of the body in bytes; 0: the usual one
+	maxBody                                     int64  // limit of the body in bytes; 0: the usual limit
 	parameters                                  []any
 	body                                        any
 	responses                                   object
@@ -93,7 +93,8 @@ func (d *document) add(o operation) {
 	d.paths = d.paths.set(o.path, append(item, entry{strings.ToLower(o.method), out}))
 }
 
-// write returns the text of the document. A call needs only one of the security schemes.
+// write returns the text of the document. A call needs only one of the schemes in security, unless the operation has its
+// own member security.
 func (d *document) write(title, description string, security object) ([]byte, error) {
 	required := []any{}
 	components := object{}
@@ -143,7 +144,8 @@ func media(schema any, example any) object {
 	return out
 }
 
-// response returns a response with the headers, and with X-Request-Id, which every response has.
+// response returns a response with the headers, and with X-Request-Id, which every response has. It adds the headers to
+// the components.
 func (d *document) response(description string, content object, headers ...string) object {
 	described := object{}
 	for _, name := range append(headers, "X-Request-Id") {
@@ -181,7 +183,8 @@ func header(description string, required bool, of string) object {
 	return append(out, entry{"schema", object{{"type", of}}})
 }
 
-// failure describes the response for an error status. The text of the status is its name in the components.
+// failure describes the response for an error status. The name of the response in the components is the status text,
+// letters only.
 type failure struct {
 	description, example string
 	headers              []string
@@ -190,7 +193,8 @@ type failure struct {
 
 var notLetters = regexp.MustCompile(`[^A-Za-z]`)
 
-// fails adds the error responses for the statuses.
+// fails adds the error response for each status to the components. It adds references to them to responses, and returns
+// responses.
 func (d *document) fails(responses object, failures map[int]failure, statuses ...int) object {
 	for _, status := range statuses {
 		name := notLetters.ReplaceAllString(http.StatusText(status), "")

@@ -124,7 +124,7 @@ func (d legacyDocument) output(fields []legacy.Field) object {
 	return object{{"type", "object"}, {"required", required}, {"properties", properties}}
 }
 
-// shown returns the schema of a value in a response.
+// shown returns the schema of the field's value in a response, without null.
 func (d legacyDocument) shown(field legacy.Field) object {
 	switch {
 	case field.Type == legacy.Boolean:
@@ -236,7 +236,8 @@ func (d legacyDocument) sent(field legacy.Field, create bool) object {
 	return schema
 }
 
-// item returns the schema of an element of a to-many field: a reference to a record, or the fields of a new record.
+// item returns the schema of an element of a to-many field: an object that names an existing child, the fields of a new
+// child, or the URI for the child's field relation.Bare.
 func (d legacyDocument) item(relation *legacy.Relation) object {
 	existing := d.input(relation.Items, false)
 	existing = append(existing, entry{"anyOf", d.names(relation.To)})
@@ -249,7 +250,8 @@ func (d legacyDocument) item(relation *legacy.Relation) object {
 	return object{{"anyOf", forms}}
 }
 
-// reference returns the schema of a reference to a record. The schema is a separate definition.
+// reference defines the schema of a to-one field's value, which names a record or has the fields of a new record. It
+// returns a reference to the definition.
 func (d legacyDocument) reference(relation *legacy.Relation) object {
 	forms := d.names(relation.To)
 	if len(relation.New) > 0 {
@@ -269,7 +271,7 @@ func (d legacyDocument) reference(relation *legacy.Relation) object {
 	})
 }
 
-// names returns the schemas of an object that identifies a record of the resource.
+// names returns one schema for each member by which an object can identify a record of the resource.
 func (d legacyDocument) names(resource string) []any {
 	id := object{{"anyOf", []any{
 		object{{"type", "integer"}, {"minimum", 1}},

@@ -64,7 +64,7 @@ func (s *schemas) reflect(of reflect.Type, body bool) (any, error) {
 	return ordered(schema)
 }
 
-// withChoices adds the allowed values to a member whose type lists them in Go.
+// withChoices adds the allowed values to the schema of an optional member whose element type has the method Choices.
 func withChoices(schema *jsonschema.Schema, of reflect.Type) {
 	member, is := reflect.Zero(of).Interface().(interface{ Element() any })
 	if !is {
@@ -179,7 +179,7 @@ func (s *schemas) define(name string, schema object) object {
 	return ref("schemas", name)
 }
 
-// all returns all definitions: first those that define added, then those of Go types, sorted by name.
+// all returns all definitions: first those that define added, and then those of Go types in the order of their names.
 func (s *schemas) all() (object, error) {
 	out := slices.Clone(s.written)
 	definitions, err := ordered(s.definitions)
@@ -192,7 +192,8 @@ func (s *schemas) all() (object, error) {
 	return out, nil
 }
 
-// mapMembers maps each optional.Value[T] in the type to T, because a schema does not describe absence.
+// mapMembers maps each type with the method Element in the type, such as optional.Value[T], to the type T of its element,
+// because a schema does not describe absence.
 func (s *schemas) mapMembers(of reflect.Type) {
 	if s.mapped[of] {
 		return
@@ -221,8 +222,8 @@ func (s *schemas) atLeastOneMember(of reflect.Type) {
 	s.definitions[name] = definition
 }
 
-// name returns the name of a type's definition: the name of the type without the suffix View. Two types with the same
-// name are an error.
+// name returns the name of a type's definition: the name of the type without the suffix View. If two types have
+// the same definition name, it sets conflict.
 func (s *schemas) name(of reflect.Type, _ string) string {
 	name := []rune(strings.TrimSuffix(of.Name(), "View"))
 	if len(name) == 0 {

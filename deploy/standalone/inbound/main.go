@@ -37,7 +37,7 @@ Flags:
 `
 
 const (
-	maxBody = 65_536 // limit of the inbound webhook, in bytes
+	maxBody = 65_536 // maximum number of bytes that post reads from a response
 	timeout = 30 * time.Second
 )
 

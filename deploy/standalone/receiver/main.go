@@ -1,5 +1,5 @@
-// Command receiver is the webhook receiver of the README's tour. It listens with TLS on
-// loopback and prints each request and whether its signature is right.
+// Command receiver is the webhook receiver of the README's tour. It listens with TLS, by default on
+// loopback. It prints each request and whether its signature is right, or each request as JSON.
 package main
 
 import (
