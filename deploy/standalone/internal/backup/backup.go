@@ -62,7 +62,8 @@ const (
 	topicsFile = "kafka/topics.json"
 )
 
-// letters are the folders of mails and texts. Their files never change, and there may be many, so they are opened last.
+// letters are the folders of mails and texts. Their files never change, and there may be many. So each of these files is
+// opened only when it is copied.
 var letters = []string{"mail", "sms"}
 
 // Manifest describes a backup.
@@ -98,7 +99,7 @@ func (m Manifest) Bytes() (sum int64) {
 type kept struct {
 	name string  // relative to the data folder, with slashes
 	file fs.File // open file; nil for letters
-	size int64   // size when the writers were stopped, in bytes
+	size int64   // size when the writers were stopped, in bytes; 0 for letters
 }
 
 // Write copies the data folder into file, which it creates or replaces. program is the version of the program. The file
@@ -127,15 +128,15 @@ func Write(ctx context.Context, data, file, program string) (m Manifest, err err
 	return m, datafolder.Sync(filepath.Dir(file))
 }
 
-// workPrefix is the prefix of the names of work folders. An unlocked work folder is deleted when it is older than
-// staleAfter. A younger one may belong to a process that has not locked it yet.
+// workPrefix is the prefix of the names of work folders. workFolder deletes an unlocked work folder that is older than
+// staleAfter. A younger work folder may belong to a process that has not locked it yet.
 const (
 	workPrefix = ".bellbuoy-backup-"
 	staleAfter = time.Minute
 )
 
-// workFolder creates and locks a folder beside the backup that only the owner can read. It deletes the work folders of
-// backups that were killed, because they contain copies of the databases.
+// workFolder creates and locks a work folder in the folder beside. Only the owner can read the work folder. workFolder
+// deletes the work folders of backups that were killed, because they contain copies of the databases.
 func workFolder(beside string) (path string, unlock func() error, err error) {
 	entries, err := os.ReadDir(beside)
 	if err != nil {
@@ -163,8 +164,8 @@ func workFolder(beside string) (path string, unlock func() error, err error) {
 	return path, lock.Close, nil
 }
 
-// checkPlaces returns an error if data is not a data folder, if file is inside it (the next backup would contain the
-// file), or if file exists and is not a backup.
+// checkPlaces returns an error if data is not a data folder, if a restore into data did not finish, if file is inside data
+// (the next backup would contain the file), or if file exists and is neither empty nor a backup.
 func checkPlaces(data, file string) error {
 	if err := datafolder.CheckRestored(data); err != nil {
 		return err
@@ -243,8 +244,8 @@ func (m *Manifest) write(ctx context.Context, data, archive, temporary string) e
 	})
 }
 
-// list opens the files of the data folder, except the databases, and notes their sizes. The caller closes the files,
-// also after an error.
+// list opens the files of the data folder that belong to a backup, except databases and letters, and notes their sizes. It
+// returns letters without opening them. The caller closes the files, also after an error.
 func list(data fs.FS) (files []kept, err error) {
 	add := func(name string) error {
 		k, err := open(data, name)
@@ -282,8 +283,8 @@ func list(data fs.FS) (files []kept, err error) {
 	return files, add(topicsFile)
 }
 
-// unfinished reports whether the name is that of a temporary file, which delivery, the broker or Redis renames when it
-// is complete.
+// unfinished reports whether the name is that of a temporary file. Delivery (.draft), the broker (.tmp) and the embedded
+// Redis (.new) rename such a file when it is complete.
 func unfinished(name string) bool {
 	return strings.HasSuffix(name, ".draft") || strings.HasSuffix(name, ".tmp") || strings.HasSuffix(name, ".new")
 }

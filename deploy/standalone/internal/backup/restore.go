@@ -17,7 +17,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/deploy/standalone/internal/datafolder"
 )
 
-// maxManifest bounds the size of the manifest, in bytes. The entry of a file takes about 150.
+// maxManifest bounds the size of the manifest, in bytes. The entry of a file takes about 150 bytes.
 const maxManifest = 256 << 20
 
 // errDamaged is the cause of an error if the content of a backup has changed since it was written.
@@ -73,9 +73,9 @@ func (m Manifest) fill(ctx context.Context, file, data string) error {
 	return nil
 }
 
-// checkEmpty returns an error if the folder contains files other than the lock and those of the file system. If locked
-// is false and the folder has a lock file, checkEmpty returns nil: the caller takes the lock and then calls checkEmpty
-// again.
+// checkEmpty returns an error if the folder contains files other than datafolder.LockFile and datafolder.LostAndFound. If
+// locked is false and the folder has a lock file, checkEmpty returns nil: the caller locks this file and then calls
+// checkEmpty again.
 func checkEmpty(data string, locked bool) error {
 	entries, err := os.ReadDir(data)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -191,7 +191,8 @@ func readManifest(member *zip.File) (m Manifest, err error) {
 	return m, nil
 }
 
-// pass calls do with the content of the archive's member and compares its size and sum with f.
+// pass calls do with the content of the archive's member. It returns errDamaged if the member is missing, or if the content
+// has another size or sum than in f.
 func (f File) pass(ctx context.Context, member *zip.File, do func(File, io.Reader) error) error {
 	if member == nil {
 		return fmt.Errorf("%w: it is missing", errDamaged)

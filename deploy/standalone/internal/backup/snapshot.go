@@ -37,7 +37,7 @@ const (
 	// busy writer leaves the database unlocked for some microseconds only. The pauses of SQLite itself (up to 100 ms)
 	// would rarely meet such a moment.
 	lockPoll = 200 * time.Microsecond
-	// busyMillis is the time for which a statement waits while another connection writes.
+	// busyMillis is the time for which a statement of a reader waits while another connection has a lock, in milliseconds.
 	busyMillis = 10000
 	// copyPages is the number of pages that copy copies before it checks its context again.
 	copyPages = 4096
@@ -185,7 +185,7 @@ func (s *source) lock(ctx context.Context) error {
 	}
 }
 
-// pin begins a read transaction, which keeps the present state readable until it ends.
+// pin begins a read transaction. The present state stays readable until the transaction ends.
 func (s *source) pin(ctx context.Context) error {
 	if _, err := s.reader.ExecContext(ctx, "BEGIN"); err != nil {
 		return err

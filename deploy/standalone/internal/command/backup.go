@@ -17,8 +17,8 @@ type place struct {
 	Data string `name:"data" env:"BELLBUOY_DATA" default:"./data" help:"Folder of the platform's files."`
 }
 
-// Validate returns an error if the environment names an engine outside the data folder, which a backup could not copy.
-// The parser calls it.
+// Validate returns an error if Data is empty, or if the environment names a database or Kafka brokers, which a backup could
+// not copy. The parser calls it.
 func (p place) Validate() error {
 	if p.Data == "" {
 		return errors.New("BELLBUOY_DATA must not be empty")
@@ -62,7 +62,8 @@ func (c *restoreCommand) Run(ctx context.Context) error {
 	return report(c.Data, m, "The backup has no secret. Start the platform with the BELLBUOY_SECRET of its records.")
 }
 
-// report prints what the backup at place contains, and the sentence withoutSecret if the backup has no secret.
+// report prints what the backup or the restored folder at place contains, and the sentence withoutSecret if the backup has
+// no secret.
 func report(place string, m backup.Manifest, withoutSecret string) error {
 	text := fmt.Sprintf("%s has the state of %s: %d files, %d bytes.\n", place, m.Taken.Format(time.RFC3339Nano), len(m.Files), m.Bytes())
 	if !m.Has("secret") {

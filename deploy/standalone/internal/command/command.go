@@ -33,15 +33,15 @@ type grammar struct {
 	Completion kongcompletion.Completion `cmd:"" help:"Print how to switch on the completion of commands in bash, zsh or fish."`
 }
 
-// Asked reports whether the arguments (without the program) name a command. Otherwise the arguments are settings of the
-// platform.
+// Asked reports whether the arguments (without the program) name a command, or a shell asks for completions. Otherwise the
+// arguments are settings of the platform.
 func Asked(arguments []string) bool {
-	_, completing := os.LookupEnv("COMP_LINE") // a shell sets it to get completions
+	_, completing := os.LookupEnv("COMP_LINE") // a shell sets COMP_LINE to get completions
 	return completing || len(arguments) > 0 && !strings.HasPrefix(arguments[0], "-")
 }
 
 // Main runs the command in the arguments until the command ends or ctx ends. If the command fails, Main prints one line
-// and ends the process.
+// (none for incomplete) and ends the process with the exit code of the error, or 1.
 func Main(ctx context.Context, arguments []string) {
 	parser := kong.Must(&grammar{}, kong.Name("bellbuoy"), kong.Description("Operates an installation of Bellbuoy."),
 		boot.VersionOf("bellbuoy"), kong.Vars{"sources": strings.Join(source.Names(), ", ")}, kong.BindTo(ctx, (*context.Context)(nil)))

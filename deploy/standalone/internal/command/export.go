@@ -77,7 +77,8 @@ func (c *exportCommand) lines(ctx context.Context) error {
 	return nil
 }
 
-// gatus writes the file, and a line on the standard error output for each component that Gatus cannot hold.
+// gatus writes the configuration file, and a line on the standard error output for each component with a CheckURL that it
+// leaves out. It returns an error if it would leave out all components.
 func (c *exportCommand) gatus(ctx context.Context) error {
 	components, err := c.components(ctx)
 	if err != nil {
@@ -121,8 +122,8 @@ func (c *exportCommand) components(ctx context.Context) (all []checkedComponent,
 	}
 }
 
-// problemsOf returns a text for each component: why Gatus cannot hold it, or why the platform would not find it when an alert
-// names it. The text is empty if there is no problem.
+// problemsOf returns a text for each component: why Gatus cannot check the component, or why the platform would not find the
+// component for an alert of Gatus. The text is empty if there is no problem.
 func problemsOf(components []checkedComponent) []string {
 	owners := map[string]string{} // id of the component by external reference
 	named, referred, keyed := map[[2]string]int{}, map[string]int{}, map[string]int{}
@@ -166,7 +167,7 @@ func containsAny(text string, parts ...string) bool {
 	return false
 }
 
-// gatusKey returns the form of a name that must be unique in Gatus.
+// gatusKey returns the form in which Gatus compares names of groups and of endpoints.
 func gatusKey(name string) string {
 	return strings.NewReplacer("/", "-", "_", "-", ".", "-", ",", "-", " ", "-", "#", "-", "+", "-", "&", "-").Replace(strings.TrimSpace(strings.ToLower(name)))
 }
@@ -177,7 +178,7 @@ const literalDollar = "__GATUS_LITERAL_DOLLAR_SIGN__"
 // text returns a string of YAML in which Gatus expands no variable.
 func text(value string) string { return strings.ReplaceAll(strconv.QuoteToGraphic(value), "$", "$$") }
 
-// header returns the file up to the endpoints. If a changed file is wrong, Gatus goes on with the former one.
+// header returns the file up to the endpoints. With skip-invalid-config-update, Gatus ignores a changed file that is wrong.
 func (c *exportCommand) header() string {
 	return `# Written by bellbuoy export --gatus, which replaces it.
 skip-invalid-config-update: true
@@ -193,7 +194,8 @@ endpoints:
 `
 }
 
-// entry returns the component in the list of endpoints. Without a response, the status is 0 in Gatus, which is below 400.
+// entry returns the entry of the component in the list of endpoints. It has the condition CONNECTED, because without a
+// response the status is 0 in Gatus, which is below 400.
 func (c checkedComponent) entry() string {
 	address := c.CheckURL
 	if scheme, rest, found := strings.Cut(address, ":"); found { // Gatus knows schemes in lower case only

@@ -51,7 +51,8 @@ func (importCommands) Help() string {
 		"Exit code 0: everything is there. 1: nothing was written. 2: something was lost, kept or refused, or the run is not complete."
 }
 
-// incomplete is the error of an import that lost or changed something.
+// incomplete is the error of an import, an export or an undo that lost, changed, refused or kept something. count is the
+// number of warnings.
 type incomplete struct{ count int }
 
 func (e incomplete) Error() string { return fmt.Sprintf("%d warnings", e.count) }
@@ -59,7 +60,7 @@ func (e incomplete) Error() string { return fmt.Sprintf("%d warnings", e.count) 
 // ExitCode returns the exit code of the process.
 func (incomplete) ExitCode() int { return 2 }
 
-// Run reads the source and writes the lines, to a platform or to a file.
+// Run reads the source and writes its records to a platform, or as lines to a file.
 func (c *importCommand) Run(ctx context.Context) error {
 	o, err := c.options()
 	if err != nil {
@@ -90,7 +91,7 @@ func (c *importCommand) Run(ctx context.Context) error {
 	return nil
 }
 
-// options checks the flags.
+// options checks the flags and returns the options for reading the source.
 func (c *importCommand) options() (source.Options, error) {
 	o := source.Options{Only: c.Only, Outages: c.Outages, Now: time.Now()}
 	if c.Lines == "" && c.Dashboard == "" && !c.AllDashboards {
@@ -117,7 +118,7 @@ func (c *importCommand) options() (source.Options, error) {
 	return o, nil
 }
 
-// move writes the set to the platform.
+// move writes the set to the platform, or only prints the plan if DryRun is set.
 func (c *importCommand) move(ctx context.Context, set *lines.Set) error {
 	if err := transfer.Prepare(set, c.Dashboard); err != nil {
 		return err
@@ -141,7 +142,7 @@ func warn(parts ...string) {
 	fmt.Fprintln(os.Stderr, plain(strings.Join(slices.DeleteFunc(parts, func(part string) bool { return part == "" }), ": ")))
 }
 
-// read reads the source. It saves what an address returns to a folder that exists only meanwhile.
+// read reads the source. If File is an address, read first saves its responses in a temporary folder.
 func (c *importCommand) read(ctx context.Context, o source.Options) (*lines.Set, error) {
 	if !strings.Contains(c.File, "://") {
 		return c.readFiles(ctx, c.File, o)
@@ -161,7 +162,7 @@ func (c *importCommand) read(ctx context.Context, o source.Options) (*lines.Set,
 	return c.readFiles(ctx, folder, o)
 }
 
-// readFiles reads a file or folder. It returns an error as soon as ctx ends; the process ends then, and the reader with it.
+// readFiles reads a file or folder. It returns an error as soon as ctx ends. The process, and with it the reader, ends then.
 func (c *importCommand) readFiles(ctx context.Context, path string, o source.Options) (*lines.Set, error) {
 	type result struct {
 		set *lines.Set
@@ -225,7 +226,7 @@ func writeLines(path string, set *lines.Set) error {
 	return os.Rename(file.Name(), path)
 }
 
-// replaceable returns an error if there is a file at path that has no lines.
+// replaceable returns an error if the file at path exists and is neither empty nor a file of lines.
 func replaceable(path string) error {
 	file, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {

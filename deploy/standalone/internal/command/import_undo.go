@@ -106,11 +106,12 @@ func (c *undoCommand) Run(ctx context.Context) error {
 	return f.end(undone)
 }
 
-// undone is the status of a record in the file that an undo has deleted or restored, and the kind of the line that says that all are.
+// undone is the status, in the file of a run, of a record that an undo has deleted or restored. It is also the kind of the line
+// that says that all records of the run are undone.
 const undone = "undone"
 
 // warnOfUpdates prints a line for each record that the run has updated and that Undo does not restore, such as an event or a
-// subscriber, and counts them by kind. The platform stores no former state of them.
+// subscriber. It adds these records to count, by kind. Undo does not restore them, because their former state is not stored.
 func (f *runFile) warnOfUpdates(count map[string]int) {
 	for _, key := range slices.Sorted(maps.Keys(f.written)) {
 		if o := f.written[key]; o.Status == transfer.Updated && !o.Undoable() {
@@ -120,7 +121,7 @@ func (f *runFile) warnOfUpdates(count map[string]int) {
 	}
 }
 
-// unrecorded returns the records that the run was about to create and did not record, unless it was completed.
+// unrecorded returns the records that the run was about to create and did not record. It returns nil if the run was completed.
 func (*undoCommand) unrecorded(f *runFile) []transfer.Outcome {
 	var all []transfer.Outcome
 	if f.done {
@@ -134,7 +135,7 @@ func (*undoCommand) unrecorded(f *runFile) []transfer.Outcome {
 	return all
 }
 
-// unfinishedUndo is the error of an undo that has deleted a part.
+// unfinishedUndo is the error of an undo that has deleted only a part of the records.
 type unfinishedUndo struct{ err error }
 
 func (u unfinishedUndo) Error() string {

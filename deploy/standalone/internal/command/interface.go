@@ -22,7 +22,8 @@ const (
 	maxResponse = 64 << 20 // in bytes
 )
 
-// credential is what an interface of the platform requires. Its value is in the environment.
+// credential describes the token or key that an interface of the platform requires. Its value is in the environment variable
+// setting.
 type credential struct{ setting, name, scheme, source string }
 
 func operatorToken() credential {
@@ -33,12 +34,12 @@ func appKey() credential {
 	return credential{"BELLBUOY_APP_KEY", "key", "Bearer", "a member creates a key in the console, the operator with key create"}
 }
 
-// platform is where a command sends requests.
+// platform is the setting of the platform to which a command sends requests.
 type platform struct {
 	URL string `name:"url" env:"BELLBUOY_URL" default:"http://127.0.0.1:8080" help:"Address of the platform. The token of the operator interface comes from BELLBUOY_OPERATOR_TOKEN, the key of import and export from BELLBUOY_APP_KEY."`
 }
 
-// check checks the settings.
+// check returns an error if URL is not valid, or if the environment does not contain the credential.
 func (p platform) check(with credential) error {
 	u, err := url.Parse(p.URL)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil || strings.ContainsAny(p.URL, "?#") {
@@ -97,8 +98,8 @@ func (p platform) decode(content []byte, out any) error {
 	return nil
 }
 
-// exchange sends a request and returns the response with its whole body. version is the version that the record must
-// have; 0: any.
+// exchange sends a request and returns the response and its whole body. version is the version that the record must have;
+// 0: any version.
 func (p platform) exchange(ctx context.Context, with credential, method, path string, version int64, in any) (*http.Response, []byte, error) {
 	body := &bytes.Buffer{}
 	if in != nil {
@@ -117,7 +118,7 @@ func (p platform) exchange(ctx context.Context, with credential, method, path st
 	if version > 0 {
 		request.Header.Set("If-Match", etag.Version(version))
 	}
-	// If the client followed a redirect, it would send the credential to another address.
+	// If the client followed a redirect, it could send the credential to another address.
 	client := http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	response, err := client.Do(request)
 	if err != nil {

@@ -17,7 +17,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/moving/transfer"
 )
 
-// move is an import into a platform: the plan, then the pieces.
+// move is an import into a platform. It first plans all pieces of the set, and then writes them.
 type move struct {
 	engine  *transfer.Engine
 	header  runHeader
@@ -25,11 +25,11 @@ type move struct {
 	pieces  []*lines.Set
 	plans   [][]transfer.Outcome // by piece
 	state   transfer.State
-	run     *runFile // nil: nothing is to be written
-	resumed bool     // run was interrupted before
+	run     *runFile // nil before write, unless an interrupted run goes on
+	resumed bool     // run is an interrupted run that goes on
 }
 
-// halted is the error of a run that has written a part.
+// halted is the error of a run that ended before it was complete. It may have written a part of its records.
 type halted struct {
 	err   error
 	runID string
@@ -90,7 +90,8 @@ func (m *move) Run(ctx context.Context, set *lines.Set) error {
 	return m.finish(outcomes, warnings)
 }
 
-// finish prints what the person must know of, and returns an error if there is any.
+// finish prints a line for each outcome that warns. It returns an error if there are such outcomes, or if warnings were
+// printed before.
 func (m *move) finish(outcomes []transfer.Outcome, warnings int) error {
 	for _, o := range outcomes {
 		if o.Warns() {
@@ -109,7 +110,8 @@ func writes(planned []transfer.Outcome) bool {
 	return slices.ContainsFunc(planned, func(o transfer.Outcome) bool { return o.Status == transfer.Created || o.Status == transfer.Updated })
 }
 
-// plan fills plans, and state with the records that exist.
+// plan fills plans, and stores the records that exist in state. It resumes an interrupted run of the same import, unless dry
+// is set.
 func (m *move) plan(ctx context.Context) (err error) {
 	resumed, err := resumeRun(m.header)
 	if err != nil {
@@ -136,7 +138,7 @@ func (m *move) plan(ctx context.Context) (err error) {
 	return nil
 }
 
-// madeBefore adds to the state the dashboards that the interrupted run has created. The plan of the components needs them.
+// madeBefore adds the dashboards that the interrupted run has created to the state. The plan of the components needs them.
 func (m *move) madeBefore(outcomes []transfer.Outcome) {
 	for _, o := range outcomes {
 		if _, planned := m.run.planned[o.Name()]; planned && o.Kind == "dashboard" && o.ID != "" {
@@ -145,7 +147,7 @@ func (m *move) madeBefore(outcomes []transfer.Outcome) {
 	}
 }
 
-// write writes the pieces in which something is to be written. The state knows the records that exist already.
+// write writes the pieces whose plan needs a write. It returns the outcomes of all pieces.
 func (m *move) write(ctx context.Context, planned []transfer.Outcome) (all []transfer.Outcome, err error) {
 	if m.run == nil {
 		if m.run, err = newRun(m.header); err != nil {
@@ -165,7 +167,7 @@ func (m *move) write(ctx context.Context, planned []transfer.Outcome) (all []tra
 	progress := newProgress("write", m.pieces)
 	for i, piece := range m.pieces {
 		outcomes := m.plans[i]
-		// The interrupted run may have written events without their old addresses, which the plan does not show.
+		// The interrupted run may have written events without their aliases, which the plan does not show.
 		if writes(outcomes) || m.resumed && len(piece.Events) > 0 {
 			var failed error
 			outcomes, failed = m.engine.Write(ctx, &m.state, piece)
@@ -212,13 +214,13 @@ func counts(title string, outcomes []transfer.Outcome) [][]string {
 // progressEvery is the time between two lines of progress, unless the standard error output is a terminal.
 const progressEvery = 10 * time.Second
 
-// progress prints how many records are done. On a terminal, it is one line that changes.
+// progress prints how many records are done. On a terminal, it prints one line and replaces it.
 type progress struct {
 	what        string
 	done, total int
 	terminal    bool
 	last        time.Time
-	shown       bool // the terminal has a line
+	shown       bool // the line was printed on a terminal
 }
 
 func newProgress(what string, pieces []*lines.Set) *progress {

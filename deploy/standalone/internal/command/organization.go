@@ -138,7 +138,7 @@ func (c *changeOrganization) Run(ctx context.Context) error {
 	return c.organization(ctx, http.MethodPatch, address("organizations", c.ID), patch)
 }
 
-// orPlan parses the value of a limit or feature. It returns nil if the value of the plan applies.
+// orPlan parses the value of a limit or feature. It returns nil for the text plan: the value of the plan then applies.
 func orPlan(text string) (any, error) {
 	if text == "plan" {
 		return nil, nil

@@ -14,7 +14,7 @@ func printBody(content []byte) error {
 	return err
 }
 
-// printTable prints rows in columns. The first row has the headings.
+// printTable prints rows in columns.
 func printTable(rows [][]string) error {
 	table := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
 	for _, row := range rows {

@@ -23,7 +23,7 @@ type runHeader struct {
 	Kind      string        `json:"kind"` // run
 	RunID     string        `json:"runId"`
 	URL       string        `json:"url"`
-	Dashboard string        `json:"dashboard"` // slug; empty: all of the source
+	Dashboard string        `json:"dashboard"` // slug; empty: all dashboards of the source
 	Source    string        `json:"source"`
 	File      string        `json:"file"`
 	Only      []string      `json:"only"` // sorted; nil: a former version wrote the file
@@ -31,21 +31,23 @@ type runHeader struct {
 	StartedAt time.Time     `json:"startedAt"`
 }
 
-// same reports whether both are of the same import. Another choice of kinds is another import: else its run would end one that has
-// not written all of its kinds.
+// same reports whether a run with the header h belongs to the import other. An import of other kinds, or with another value of
+// Outages, is another import: if it resumed the run, the run would end without all of its records. If Only is nil, same does
+// not compare these two.
 func (h runHeader) same(other runHeader) bool {
 	return h.URL == other.URL && h.Dashboard == other.Dashboard && h.Source == other.Source && h.File == other.File &&
 		(h.Only == nil || slices.Equal(h.Only, other.Only) && h.Outages == other.Outages)
 }
 
-// runLine is another line of the file: a record, or the kind done or undone.
+// runLine is a line of the file after the first one: a record, or a line of the kind done or undone.
 type runLine struct {
 	transfer.Outcome
 	Planned bool `json:"planned,omitempty"` // the run was about to create the record
 }
 
-// runFile is the file import-RUN.jsonl of a run. It names what the run was about to create, before the first write, and
-// what it has created, after each piece. So it is right also after a killed process. Only the owner can read the file.
+// runFile is the file import-RUN.jsonl of a run. Before the first write, the run adds the records that it is about to create,
+// except events. After each piece, it adds the records that it has created or updated. So the file is right even if the
+// process is killed. Only the owner can read the file.
 type runFile struct {
 	runHeader
 	file    *os.File
@@ -82,8 +84,8 @@ func resumeRun(of runHeader) (*runFile, error) {
 	return found, found.open()
 }
 
-// disown removes from planned what a later run in the present folder has created: after an interruption, another choice of
-// kinds is another run.
+// disown removes from planned the records that a later run in the present folder, to the same URL, has created. Such a run
+// exists if the import was repeated with other kinds after an interruption.
 func (f *runFile) disown() {
 	names, _ := filepath.Glob("import-*.jsonl") // the pattern is valid
 	for _, name := range names {
@@ -205,7 +207,7 @@ func (f *runFile) unrecordedComponents() map[string]bool {
 	return keys
 }
 
-// plan adds the records that the run is about to create.
+// plan adds the records that the run is about to create, except events.
 func (f *runFile) plan(outcomes []transfer.Outcome) error {
 	var records []any
 	now := time.Now().UTC().Truncate(time.Millisecond)
@@ -213,7 +215,7 @@ func (f *runFile) plan(outcomes []transfer.Outcome) error {
 		if _, known := f.planned[o.Name()]; o.Status != transfer.Created || o.Kind == "event" || known {
 			continue
 		}
-		if o.Since != nil { // the plan took a while, in which others could create the record
+		if o.Since != nil { // others could create the record while the plan was made
 			o.Since = &now
 		}
 		f.planned[o.Name()], f.fresh[o.Name()] = o, true
@@ -234,12 +236,12 @@ func (f *runFile) wrote(outcomes []transfer.Outcome) error {
 		key := o.Name()
 		before, planned := f.planned[key]
 		_, known := f.written[key]
-		// Somebody else has created a record that is new in the plan of this process, and that is there before its write.
+		// A record that this process has planned to create, and that its write finds unchanged, was created by somebody else.
 		foreign := f.fresh[key] && slices.Contains([]string{"dashboard", "endpoint", "subscriber"}, o.Kind)
 		if planned && !known && !foreign && o.Status == transfer.Unchanged {
 			o.Status, o.Since = transfer.Created, before.Since
 		}
-		if planned && !known && o.Kind == "subscriber" && o.Status == transfer.Updated { // by a request that was repeated after a lost response
+		if planned && !known && o.Kind == "subscriber" && o.Status == transfer.Updated { // the request was repeated after a lost response
 			o.Status = transfer.Created // Undo keeps a subscriber that no import has created
 		}
 		if known && !o.Undoable() || o.Status != transfer.Created && o.Status != transfer.Updated {

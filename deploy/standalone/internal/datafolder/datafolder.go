@@ -83,8 +83,8 @@ func CheckRestored(path string) error {
 }
 
 // Mark writes the format of this program's data and the version of this program to the folder. It returns an error if a
-// newer program has written the data. A folder without this file was written by an older program. The caller has the
-// lock.
+// newer program has written the data. A folder without this file is new, or was written by an older program. The
+// caller has the lock.
 func Mark(path, program string) error {
 	file := filepath.Join(path, FormatFile)
 	content, err := os.ReadFile(file)

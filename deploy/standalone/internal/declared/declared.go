@@ -38,7 +38,7 @@ func Operations() []Operation {
 	return all
 }
 
-// Resources returns the resources of the legacy interface, in the order of its table.
+// Resources returns the resources of the legacy interface, in the order of their names.
 func Resources() []Resource {
 	var all []Resource
 	add := func(service string, resources []legacy.Declared) {

@@ -1,6 +1,6 @@
 // Package receiver is a receiver of webhooks: a TLS server with its own host name and certificate authority. It
-// verifies signatures with the code of the Standard Webhooks project, not with the code of the platform. The README's
-// tour prints the received requests, and the tests of the whole system count them.
+// verifies signatures with the code of the Standard Webhooks project, not with the code of the platform. In the
+// README's tour, the command receiver prints the received requests. The tests of the whole system count them.
 package receiver
 
 import (
@@ -50,8 +50,8 @@ func (r Request) Verify(secret string) error {
 }
 
 // Receiver is a running receiver. Answer returns the status code for a request; the default is 204. If Echo is true,
-// each response repeats the URL, the headers and the body of the request. Both fields may be set before the first
-// request.
+// each response repeats the URL, the headers and the body of the request. Both fields may be set only before
+// the first request.
 type Receiver struct {
 	Answer func(Request) int
 	Echo   bool
@@ -119,7 +119,7 @@ func (r *Receiver) ServeHTTP(w http.ResponseWriter, in *http.Request) {
 	}
 }
 
-// Requests returns all requests in the order of their arrival.
+// Requests returns all requests, in the order in which ServeHTTP has recorded them.
 func (r *Receiver) Requests() []Request {
 	r.mu.Lock()
 	defer r.mu.Unlock()
