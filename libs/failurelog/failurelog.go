@@ -12,8 +12,8 @@ import (
 )
 
 const (
-	reminder = time.Minute // between two lines about the same outage
-	// If a cause changes between failure and success, this is the minimum time between two lines about failures.
+	reminder = time.Minute // minimum time between two lines about the same outage
+	// quiet is the minimum time between the last line about a cause and the first line about its next outage.
 	quiet = 10 * time.Second
 )
 
@@ -43,8 +43,8 @@ type state struct {
 // New returns a Log that writes to log.
 func New(log *slog.Logger) *Log { return &Log{log: log, known: make(map[Cause]*state)} }
 
-// Failed counts a failure. It logs the first failure of an outage, and then one failure each minute. The attributes
-// describe the failure.
+// Failed counts a failure. It logs the first failure of an outage, unless the last line about the cause is younger than
+// quiet, and then one failure each minute. The attributes describe the failure.
 func (l *Log) Failed(ctx context.Context, cause Cause, err error, attributes ...any) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -71,7 +71,7 @@ func (l *Log) Failed(ctx context.Context, cause Cause, err error, attributes ...
 	l.log.WarnContext(ctx, cause.Message, append(line, attributes...)...)
 }
 
-// Over reports a success. If the success ends an outage, Over logs a line.
+// Over reports a success. If the success ends an outage that was logged, Over logs a line.
 func (l *Log) Over(ctx context.Context, cause Cause) {
 	if l.open.Load() == 0 { // the usual case
 		return

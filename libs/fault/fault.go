@@ -1,7 +1,6 @@
 // Package fault is the error type of all layers, from the stores to the gateway, and also across calls between
 // services. An error has a kind and a sentence for the client. Its cause appears only in the log. Package web writes
-// errors in the form of the App interface, and package legacy in the form of the legacy interface. Only these two
-// packages convert a kind to a status code.
+// errors in the form of the App interface, and package legacy in the form of the legacy interface.
 package fault
 
 import (
@@ -64,7 +63,7 @@ func (e *Error) Error() string {
 func (e *Error) Unwrap() error { return e.Err }
 
 // ErrSignInAgain is the error for a change that a session may make only shortly after its member signed in. Package web
-// marks its response with a header, by which the console leads the member to the sign-in and back.
+// adds a header to the response. Because of the header, the console leads the member to the sign-in and back.
 var ErrSignInAgain = New(Forbidden, "Sign in again: this needs a sign-in within the last 10 minutes.")
 
 // Throttled is the error for a caller who exceeds a limit that does not belong to a key. The caller may try again after
@@ -124,7 +123,7 @@ func Is(err error, kind Kind) bool {
 // UnlessMissing returns nil if err is a NotFound fault, else err.
 func UnlessMissing(err error) error { return IfMissing(err, nil) }
 
-// IfMissing returns its second argument if err is a NotFound fault, else err.
+// IfMissing returns instead if err is a NotFound fault, else err.
 func IfMissing(err, instead error) error {
 	if Is(err, NotFound) {
 		return instead

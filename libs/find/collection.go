@@ -42,7 +42,7 @@ type Write[T any] struct {
 	Messages []topic.Message
 }
 
-// ErrPartlyWritten is in the error of a WriteMany that made the first of its writes, but not all.
+// ErrPartlyWritten is in the error of a WriteMany that made the first of its writes, and perhaps others.
 var ErrPartlyWritten = errors.New("some of the writes are made")
 
 // ByKey loads records and returns them in a map by key. The map lacks the keys of records that do not exist.
@@ -71,7 +71,7 @@ func Values[T, V any](items []T, value func(T) V) []V {
 
 // KeyPage returns one page of the keys of the records that q matches, with the values of fields, and the position of
 // the next page. Its cost does not depend on the number of matching records. This also holds for a condition with
-// several values of a multi-valued field. Find reads all matching records for such a condition.
+// up to MaxMerged values of a multi-valued field. Find reads all matching records for such a condition.
 func KeyPage[T any](ctx context.Context, from Collection[T], q Query, fields ...string) (rows []Row, next string, err error) {
 	limit := q.Limit
 	q.Limit++
@@ -83,8 +83,8 @@ func KeyPage[T any](ctx context.Context, from Collection[T], q Query, fields ...
 	return rows, next, err
 }
 
-// EachUntil calls visit for the records whose field is at most until, ordered by the field. visit must change the
-// field or delete the record, so that the next search does not find the record again.
+// EachUntil calls visit for the records whose field is at most until, ordered by the field. It ends at the first error
+// and returns this error. visit must change the field or delete the record, so that the next search does not find the record again.
 func EachUntil[T any](ctx context.Context, from Collection[T], field string, until time.Time, visit func(T) error) error {
 	const batch = 500
 	due := Query{Where: []Condition{Lte(field, until)}, Order: []Order{{Field: field}}, Limit: batch}

@@ -76,13 +76,13 @@ func Has[V any](field string, values ...V) Condition {
 	return Condition{Field: field, Op: OpHas, Values: list(values)}
 }
 
-// All matches records whose multi-valued field of words contains all of words. The query names an index of words in Scan.
+// All matches records whose multi-valued field of words contains all of words. The query must name an index of words in Scan.
 func All(field string, words []string) Condition {
 	return Condition{Field: field, Op: OpAll, Values: list(words)}
 }
 
-// Text matches records whose text field contains value in the part that match names: at its start, for example. With
-// fold it ignores case (Unicode simple folding).
+// Text matches records whose text field equals value, or begins with, ends with or contains it, as match says. With fold
+// it ignores case (Unicode simple folding).
 func Text(field string, match Match, value string, fold bool) Condition {
 	return Condition{Field: field, Op: OpText, Value: value, Match: match, Fold: fold}
 }
@@ -105,7 +105,7 @@ type Query struct {
 	MaxBytes int
 	// Offset is the number of records to skip. The legacy interface pages by offset.
 	Offset int
-	// After is the Next of the previous Page. This page starts after that position.
+	// After is the Next of the previous Page, or a Row.Position. The result starts after this position.
 	After string
 	// Scan names a declared index for conditions or an order that no index serves. The records within the equality
 	// prefix of the named index are then examined one by one. If Scan is empty, an index must serve the whole query.
@@ -127,15 +127,16 @@ type Row struct {
 	Position string
 }
 
-// MaxMerged is the largest number of values of a condition whose index ranges an engine merges in the order of the
-// index.
+// MaxMerged is the maximum number of values of one condition for which an engine merges the index ranges of the values in
+// the order of the index.
 const MaxMerged = 64
 
 func list[V any](values []V) []any {
 	return Values(values, func(v V) any { return v })
 }
 
-// Matches reports whether the part of the text that m names is equal to part.
+// Matches reports whether text equals part, or begins with, ends with or contains it, as m says. If folded is true, it
+// ignores case.
 func (m Match) Matches(text, part string, folded bool) bool {
 	if folded {
 		text, part = Fold(text), Fold(part)

@@ -1,7 +1,7 @@
 // Package link creates and checks the links in messages to visitors.
 //
 // A token contains the id of one record and a digest of the record's state, and is signed. So no token is stored, and
-// a link ends when the state changes. A token must not appear in a log. It is short, because links are sent in text
+// a link ends when the state changes. A token must not appear in a log. A token is short, because links are sent in text
 // messages.
 package link
 
@@ -64,10 +64,10 @@ func (l Links[R]) Code(text string) string {
 	return fmt.Sprintf("%06d", binary.BigEndian.Uint64(l.sign("code", []byte(text)))%1_000_000)
 }
 
-// Open returns the record of a link. It returns fault.NotFound if this platform did not create the token for the
-// purpose, and fault.Gone if the state of the record has changed since. It then calls check and returns the error of
-// check: the record may not permit the purpose of the link. A write on behalf of the link must call allow with the
-// stored record, which repeats these checks.
+// Open returns the record of a link. It returns fault.NotFound if this platform did not create the token for the purpose,
+// and fault.Gone if the record is deleted or its state has changed. Otherwise it calls check, which returns an error if the
+// record does not permit the purpose, and returns this error. A write on behalf of the link must call allow with the
+// stored record. allow repeats these checks.
 func (l Links[R]) Open(ctx context.Context, purpose, token string, get func(ctx context.Context, id string) (R, error), check func(R) error) (record R, allow func(R) error, err error) {
 	raw, err := base64.RawURLEncoding.Strict().DecodeString(token)
 	const size = idSize + stateSize

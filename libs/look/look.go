@@ -22,7 +22,7 @@ type Icon struct {
 }
 
 // Icons returns the icons of the states: operational, under maintenance, degraded, partial outage, major outage. Each
-// icon has another form, so that no state is shown by colour alone.
+// icon has a different form, so that no state is shown by colour alone.
 func Icons() []Icon {
 	return []Icon{
 		{"o", `<circle class="f" cx="8" cy="8" r="8"/><path d="m4.6 8.3 2.4 2.4 4.5-5"/>`},

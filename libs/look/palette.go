@@ -11,7 +11,7 @@ import (
 // color is red, green and blue.
 type color [3]uint8
 
-// parseColor returns the colour of #rrggbb.
+// parseColor returns the colour of #rrggbb, and false for any other text.
 func parseColor(text string) (color, bool) {
 	number, err := strconv.ParseUint(strings.TrimPrefix(text, "#"), 16, 24)
 	return color{uint8(number >> 16), uint8(number >> 8), uint8(number)}, err == nil && len(text) == 7 && text[0] == '#'

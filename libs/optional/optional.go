@@ -26,7 +26,8 @@ func (v Value[T]) Pointer() *T {
 	return &v.Value
 }
 
-// SetNullable sets a field for which nil means null, unless the member is absent.
+// SetNullable sets *field to a pointer to the value, or to nil if the member is null. It does nothing if the member is
+// absent.
 func (v Value[T]) SetNullable(field **T) {
 	if v.Sent {
 		*field = v.Pointer()
@@ -46,7 +47,7 @@ func (v *Value[T]) UnmarshalJSONFrom(decoder *jsontext.Decoder) error {
 // State reports whether the member was sent and whether it is null. Package web uses it, because it does not know T.
 func (v Value[T]) State() (sent, null bool) { return v.Sent, v.Null }
 
-// Element returns the zero T. The document generator reads the member's type from it.
+// Element returns Value, which is the zero T in a zero member. The document generator reads the type T from the result.
 func (v Value[T]) Element() any { return v.Value }
 
 // OrNull returns nil for the zero T, so that JSON contains null. For any other value it returns a pointer to the value.
@@ -57,7 +58,7 @@ func OrNull[T comparable](value T) *T {
 	return &value
 }
 
-// OrZero returns the value that a pointer leads to, or the zero T for nil.
+// OrZero returns *value, or the zero T if value is nil.
 func OrZero[T any](value *T) T {
 	if value == nil {
 		return *new(T)

@@ -1,4 +1,4 @@
-// Package page writes the pages of visitors: a form, or a page that a link in a mail opens. A page has the frame of
+// Package page writes the pages of visitors: a form, or a page that a link in a message opens. A page has the frame of
 // its dashboard, or a plain frame. It runs no script.
 package page
 
@@ -30,8 +30,8 @@ var (
 	//go:embed frame/main.html
 	mainLayout string
 	// elements are templates that a body may use: "field" shows a Field, "boxes" shows Boxes, "problem" shows an
-	// error, "suppressed" shows that no messages are sent if its argument is true, and "secret" shows the secret of
-	// an endpoint.
+	// error, "suppressed" states that no messages are sent if its argument is true, and "secret" shows an endpoint's
+	// secret.
 	//
 	//go:embed frame/elements.html
 	elements string
@@ -158,8 +158,8 @@ func frameOf(c *gin.Context, lang string) peer.Frame {
 	return plainFrame(lang)
 }
 
-// dashboardFrame returns the frame of the dashboard that the page is about. It returns the zero Frame if it cannot
-// load one. It requests the frame once for each request and dashboard.
+// dashboardFrame returns the frame of the dashboard that the page is about. It returns the zero Frame if it cannot load
+// the frame. It calls Frames at most once for a dashboard while the same request is handled.
 func dashboardFrame(c *gin.Context) (frame peer.Frame) {
 	frames, is := c.Value(framesKey).(Frames)
 	dashboard := c.GetString(dashboardKey)

@@ -68,7 +68,8 @@ func (r Routes) handle(handler func(*gin.Context) error) gin.HandlerFunc {
 	})
 }
 
-// refuse responds with an error: a page for a browser, JSON for a program. The status of an Invalid fault is 422.
+// refuse responds with an error: a page for a browser, JSON for a program. The status of an Invalid fault is 422. If the
+// status is 500 or higher, refuse returns err instead, and web.Handle responds.
 func (r Routes) refuse(c *gin.Context, err error) error {
 	status, text := fault.As(err).Kind.Status(), message(err)
 	if late, is := errors.AsType[fault.Throttled](err); is {
@@ -186,7 +187,7 @@ func Chosen(form url.Values) []string {
 	return slices.DeleteFunc(slices.Clone(form["componentIds"]), func(id string) bool { return id == "" })
 }
 
-// SentView is the response to JSON that Sent writes.
+// SentView is the response that Sent writes.
 type SentView struct {
 	Status string `json:"status" enum:"sent"`
 }
@@ -197,7 +198,7 @@ func Sent(c *gin.Context) error {
 	return nil
 }
 
-// SeeOther redirects a browser to the next page. A relative path works for both addresses of a dashboard.
+// SeeOther redirects a browser to path with the status 303. A relative path works for both addresses of a dashboard.
 func SeeOther(c *gin.Context, path string) error {
 	c.Header("Location", path)
 	c.Status(http.StatusSeeOther)

@@ -8,8 +8,9 @@ import (
 // arrivalHeader is the name of the header with an Arrival. Clients cannot send it, see HeaderPrefix.
 const arrivalHeader = HeaderPrefix + "Arrival"
 
-// Arrival is what the gateway saw of a request. The gateway sends it with requests to the page Setup of the console,
-// which compares it with the settings. It is not part of the passport, because the gateway uses a passport for many requests.
+// Arrival is what the gateway saw of a request. The gateway sends an Arrival with requests to the page Setup of the console.
+// The page compares the Arrival with the settings. It is not part of the passport, because the gateway sends one passport with
+// many requests.
 type Arrival struct {
 	Scheme  string // https or http, as the platform understands it
 	Host    string // host that the request names
@@ -32,7 +33,8 @@ func (a Arrival) Set(header http.Header) {
 	header.Set(arrivalHeader, string(text))
 }
 
-// ArrivalOf returns the Arrival of a request with a valid passport, and false if it has none.
+// ArrivalOf returns the Arrival in the header of a request, and false if the header contains none. The request must have a
+// valid passport, because only the gateway then can have sent the Arrival.
 func ArrivalOf(header http.Header) (a Arrival, sent bool) {
 	err := json.Unmarshal([]byte(header.Get(arrivalHeader)), &a)
 	return a, err == nil

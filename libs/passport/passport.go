@@ -137,7 +137,7 @@ func (s *Signer) Sign(p Passport) string {
 }
 
 // Verify returns the passport in the token. It returns a Denied fault unless the platform signed the token for audience
-// less than Life ago.
+// and the token has not expired.
 func (s *Signer) Verify(token, audience string) (Passport, error) {
 	text, mac, found := strings.Cut(token, ".")
 	if !found {
