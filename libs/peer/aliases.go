@@ -8,18 +8,19 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/fault"
 )
 
-// An alias of a dashboard is a former path, such as the address of an incident on the page from which the dashboard was
-// imported. The gateway redirects from it to a present path. Aliases, former paths and present paths begin and end
-// without a slash.
+// An alias of a dashboard is a path that the gateway redirects to a present path of the dashboard. An example is the address
+// that an incident had on the page from which the dashboard was imported. Aliases and present paths begin and end without a
+// slash.
 
 // MaxAlias is the maximum length of an alias in bytes.
 const MaxAlias = 200
 
-// incidentsFolder is the only folder of ours that may contain aliases. The gateway redirects all other paths in it to the
-// page of an event.
+// incidentsFolder is the only folder that may contain aliases although the gateway serves other paths in it: it redirects
+// incidents/{id}, if {id} is a UUID and the path is no alias, to the page of an event.
 const incidentsFolder = "incidents"
 
-// FormerAddresses returns the present path for the addresses that a page has on Statuspage in all cases, or "".
+// FormerAddresses returns the present path for a path that every page has on Statuspage: uptime, and the paths in the folder
+// subscriptions. It returns "" for any other path.
 func FormerAddresses(below string) string {
 	switch folder, _, in := strings.Cut(below, "/"); {
 	case below == "uptime":
@@ -47,7 +48,7 @@ func isAlias(path string) bool {
 		strings.Trim(path, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._/-") == ""
 }
 
-// ownFolders returns the first segments of the paths that each dashboard has.
+// ownFolders returns the first segments of the paths that each dashboard has, and of those that FormerAddresses knows.
 func ownFolders() []string {
 	folders := []string{"api", "enter", "uptime", "subscriptions"}
 	for _, file := range DashboardFiles() {
@@ -64,7 +65,7 @@ func AliasTarget(file string) (present string, ok bool) {
 }
 
 // AliasTable is the aliases of a dashboard: one line for each, in the order of the aliases, with the alias, a space and the
-// present path. It is one text, because a gateway keeps many of them: 100,000 aliases of 30 bytes take 8 MB.
+// present path. It is one text, because a gateway keeps many aliases: 100,000 aliases of 30 bytes take 8 MB.
 type AliasTable []byte
 
 // MaxAliasTable is the maximum size of an AliasTable, in bytes.
@@ -75,7 +76,8 @@ func (t AliasTable) Add(path, present string) AliasTable {
 	return append(append(append(append(t, path...), ' '), present...), '\n')
 }
 
-// Find returns the present path for the path below the address of a dashboard, with or without a final slash.
+// Find returns the present path of the alias below, with or without a final slash. It returns false if the table does not
+// have this alias.
 func (t AliasTable) Find(below string) (present string, ok bool) {
 	path := strings.TrimSuffix(below, "/")
 	if !isAlias(path) {

@@ -12,9 +12,9 @@ import (
 // maxRecentDashboards bounds the dashboards that RecentDashboards caches.
 const maxRecentDashboards = 10_000
 
-// RecentDashboards is the client of the events service with a short cache for DashboardsByID. Delivery needs the
-// cache, because it resolves hundreds of shards of one event at the same time. The other methods do not use the
-// cache: a caller must be able to subscribe to a component that was created one call before.
+// RecentDashboards is the client of the events service with a short cache for DashboardsByID. Integrations and subscribers
+// need the cache, because delivery resolves the recipients of hundreds of shards of one event at the same time. The other
+// methods do not use the cache: a caller must be able to subscribe to a component that was created one call before.
 type RecentDashboards struct {
 	Events
 	life time.Duration

@@ -20,12 +20,12 @@ type Versions interface {
 
 const (
 	// versionTime is the time for which the reply to a version query is used again, counted from the start of the
-	// query. So Resolve may return a destination that was changed during the last versionTime.
+	// query. So Resolve may return the old state of a destination that was changed during the last versionTime.
 	versionTime = 15 * time.Millisecond
 	// destinationTime is the time for which a destination is cached. If a service is killed between a write and the
 	// change of the version, the old destination is used for at most this time.
 	destinationTime = 2 * time.Second
-	// maxDestinationBytes bounds the approximate size of all cached destinations.
+	// maxDestinationBytes bounds the approximate size of all cached destinations, in bytes.
 	maxDestinationBytes = 16 << 20
 	// maxKeptDashboards bounds the number of dashboards in a version query. Destinations of an organization with more
 	// dashboards are not cached.
@@ -34,8 +34,8 @@ const (
 
 // Destinations resolves recipients of integrations. It caches their destinations. For cached destinations it asks the
 // service only for the version, which shows whether the organization's recipients have changed. It asks for the
-// version before it reads destinations, so a cached destination is never older than its version. The reply also
-// contains the current names of the dashboards.
+// version before it reads destinations, so a cached destination is never older than its version. The reply with
+// the version also contains the current names of the dashboards.
 //
 // The destinations contain secrets. They stay in memory for at most twice destinationTime.
 type Destinations struct {
@@ -48,7 +48,7 @@ type Destinations struct {
 	organizations  map[string]*organization
 }
 
-// kept contains cached destinations, and their approximate size.
+// kept contains cached destinations, and their approximate size in bytes.
 type kept struct {
 	byKey map[destinationKey]keptDestination
 	size  int
@@ -81,7 +81,7 @@ type versionReply struct {
 	err        error
 }
 
-// KeepDestinations returns a client that calls of for destinations and caches them.
+// KeepDestinations returns a client that caches the destinations that the client of returns.
 func KeepDestinations(of Versions) *Destinations {
 	return &Destinations{Versions: of, Now: time.Now, organizations: make(map[string]*organization)}
 }
@@ -121,7 +121,7 @@ func (d *Destinations) Resolve(ctx context.Context, organization string, query t
 }
 
 // version returns the reply to a version query. It uses the last reply again if its query began at most versionTime
-// ago. It returns nil if the query failed, or if the organization has more than maxKeptDashboards dashboards.
+// ago. It returns nil if the query failed, or if the organization's destinations have more than maxKeptDashboards dashboards.
 func (d *Destinations) version(ctx context.Context, of string) *versionReply {
 	d.mu.Lock()
 	now := d.Now()
@@ -163,7 +163,8 @@ func (d *Destinations) ask(ctx context.Context, of string, query topic.VersionQu
 	reply.dashboards = find.Index(version.Dashboards, func(dashboard topic.Dashboard) string { return dashboard.ID })
 }
 
-// find copies each current cached destination into out and returns the indexes of the others.
+// find copies each current cached destination into out, at the index of its id in query.IDs. It returns the indexes of the
+// other ids.
 func (d *Destinations) find(organization string, query topic.ResolveQuery, reply *versionReply, out []topic.Destination) (unknown []int) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -185,7 +186,7 @@ func (d *Destinations) find(organization string, query topic.ResolveQuery, reply
 	return unknown
 }
 
-// keep caches destinations that were read after the version. It does not cache deleted recipients.
+// keep caches destinations that were read after version was. It does not cache destinations of deleted recipients.
 func (d *Destinations) keep(of string, found []topic.Destination, version int64, read time.Time) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -210,8 +211,8 @@ func (d *Destinations) keep(of string, found []topic.Destination, version int64,
 	}
 }
 
-// sweepLocked drops the destinations of the former period every destinationTime, and the organizations without a query for
-// longer, until none are cached.
+// sweepLocked starts a timer. Every destinationTime, the destinations of the former period are dropped, and the organizations
+// whose last Resolve was more than twice destinationTime ago. The timer ends when no destination is cached.
 func (d *Destinations) sweepLocked() {
 	if d.sweeping {
 		return
@@ -232,7 +233,7 @@ func (d *Destinations) sweepLocked() {
 	})
 }
 
-// sizeOf returns the approximate size of a cached destination.
+// sizeOf returns the approximate size of a cached destination, in bytes.
 func sizeOf(d *topic.Destination) int {
 	size := 700 + len(d.ID) + len(d.URL) + len(d.URLHash) + len(d.URLDisplay) + len(d.Paced) + len(d.Template)
 	for _, secret := range d.Secrets {

@@ -44,7 +44,7 @@ func (e Events) FirstDashboard(ctx context.Context, organization string) (topic.
 	return get[topic.DashboardRecord](ctx, e.Client, organization, "/dashboards/first")
 }
 
-// Dashboards returns the dashboards of the organization with the ids.
+// Dashboards returns those dashboards of the organization with the ids that exist.
 func (e Events) Dashboards(ctx context.Context, organization string, ids []string) ([]topic.DashboardRecord, error) {
 	return post[[]topic.DashboardRecord](ctx, e.Client, organization, "/dashboards/lookup", ids)
 }

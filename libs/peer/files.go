@@ -75,8 +75,8 @@ func FilesAtOnce() (names []string) {
 	return names
 }
 
-// Name returns the name of the file in an edition. The name of the page is empty. For a file with a parameter, the
-// name is the path of the request.
+// Name returns the name of the file in an edition. The name of the page is empty. Name is not for a file with a parameter:
+// the name of such a file is the path of the request.
 func (f DashboardFile) Name() string { return strings.TrimPrefix(cmp.Or(f.Of, f.Path), "/") }
 
 // HasParameter reports whether the path has a parameter, so that it matches several files.
@@ -97,9 +97,9 @@ func (f DashboardFile) IsFeed() bool {
 	return keyed
 }
 
-// readers says who may read files of a media type, beside visitors with a browser: shared means scripts of other sites,
-// keyed means programs with the key of a private dashboard. Each media type must be in it. The gateway calls it for each
-// file when it starts.
+// readers reports who may read files of a media type, besides visitors with a browser: shared means scripts of other sites,
+// keyed means programs with the key of a private dashboard. readers panics for a media type that it does not list. The
+// gateway calls it for each file when the gateway starts.
 func readers(media string) (shared, keyed bool) {
 	switch media {
 	case JSON, SVG:

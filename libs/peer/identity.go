@@ -75,13 +75,13 @@ func (i Identity) Features(ctx context.Context, organization string) (passport.F
 // Void.
 const (
 	Void          = "void"
-	CredentialTTL = 60 * time.Second // lifetime of a cached credential; that of a session ends with the session
+	CredentialTTL = 60 * time.Second // lifetime of a cached credential; for a session at most until the session ends
 	VoidTTL       = 60 * time.Second // longer than any lookup may take
 )
 
-// GatewayTag is the hash tag of the keys of the gateway in a Redis cluster (boot.Redis.Tag). The gateway compares a
-// credential and counts the call in one script, the credentials of an organization share a count, and an outage is that of
-// all keys. So all of them are in one slot.
+// GatewayTag is the hash tag of the keys of the gateway in a Redis cluster (boot.Redis.Tag). One script compares a credential
+// and counts the call. The credentials of an organization share a count. The gateway regards Redis as down for all keys or
+// for none. So all keys are in one slot.
 const GatewayTag = "gateway"
 
 // CredentialKey names the Redis entry of a key or session. In a cluster, the tag of GatewayTag precedes it.

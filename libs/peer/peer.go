@@ -1,7 +1,7 @@
 // Package peer is the client of all synchronous calls between services:
 //
 //	gateway                   -> identity        find the credential of a key
-//	gateway                   -> events          find the only dashboard of the installation
+//	gateway                   -> events          find the only dashboard of the installation, or the dashboard of a host
 //	identity                  -> events          create an organization's first dashboard, and set its plan
 //	integrations, subscribers -> events          find dashboards with their frames, and components
 //	integrations              -> events          apply a message of a monitoring tool
@@ -9,11 +9,11 @@
 //	events                    -> identity        find the limits of an organization
 //	events                    -> integrations, subscribers   forget a deleted component
 //	events                    -> integrations    ask whether a component is the only one of an endpoint
-//	delivery                  -> integrations, subscribers   find and resolve recipients
+//	delivery                  -> integrations, subscribers   find and resolve recipients, and explain the choice of recipients
 //	delivery                  -> subscribers     count the recipients of a message
 //	delivery                  -> identity        resolve the recipients of mail to members
 //	delivery                  -> integrations    find the version of an organization's recipients
-//	delivery                  -> events          find components, the state of an event before a retry, and the state of a dashboard
+//	delivery                  -> events          find dashboards, components, the state of an event, and the state of a dashboard
 //
 // All other data goes through an outbox and Kafka. These calls are synchronous because a caller must read its own
 // writes. For example, a user can subscribe to a component right after its creation, and no attempt is sent after a
@@ -45,7 +45,7 @@ import (
 const (
 	timeout     = 5 * time.Second
 	maxResponse = 16 << 20
-	// maxKeptBuffer is the size of the largest buffer that is returned to the pool.
+	// maxKeptBuffer is the size of the largest buffer that is returned to the pool, in bytes.
 	maxKeptBuffer = 1 << 20
 )
 

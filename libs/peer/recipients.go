@@ -21,13 +21,13 @@ func (r Recipients) Concerned(ctx context.Context, organization string, query to
 }
 
 // Count returns to how many recipients a message about the change would be sent. It does not count paused and suppressed
-// recipients. Only subscribers counts. query.After has no effect.
+// recipients. Only the subscribers service offers Count. query.After has no effect.
 func (r Recipients) Count(ctx context.Context, organization string, query topic.RecipientQuery) (topic.RecipientCount, error) {
 	return post[topic.RecipientCount](ctx, r.Client, organization, "/recipients/count", query)
 }
 
-// Explain returns the recipients that have the address or the URL of the query, and why a change does not concern them.
-// Integrations and subscribers explain.
+// Explain returns the recipients that have the address or the URL of the query, and why a change does not concern them. Only
+// integrations and subscribers offer Explain.
 func (r Recipients) Explain(ctx context.Context, organization string, query topic.ExplainQuery) (topic.Explanation, error) {
 	return post[topic.Explanation](ctx, r.Client, organization, "/recipients/explain", query)
 }
@@ -38,7 +38,7 @@ func (r Recipients) Resolve(ctx context.Context, organization string, query topi
 	return post[destinations](ctx, r.Client, organization, "/recipients/resolve", query)
 }
 
-// Version returns the version of the organization's recipients. Only integrations has versions.
+// Version returns the version of the organization's recipients. Only integrations offers Version.
 func (r Recipients) Version(ctx context.Context, organization string, query topic.VersionQuery) (topic.RecipientsVersion, error) {
 	return post[topic.RecipientsVersion](ctx, r.Client, organization, "/recipients/version", query)
 }

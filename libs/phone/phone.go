@@ -20,7 +20,8 @@ var written = regexp.MustCompile(`^\+[0-9][0-9 ()./-]{6,38}$`)
 // IsNumber reports whether the text is a plus sign and 8 to 15 digits.
 func IsNumber(text string) bool { return number.MatchString(text) }
 
-// Possible returns the E.164 form of a number, and false if its country does not have numbers of this length.
+// Possible returns the E.164 form of a number. It returns false if the text is no phone number, or if the country does not
+// have numbers of this length.
 func Possible(text string) (string, bool) {
 	if !written.MatchString(text) {
 		return "", false
