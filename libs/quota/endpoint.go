@@ -12,8 +12,8 @@ const (
 	testWindow = time.Hour
 )
 
-// EndpointTest counts a test message of an organization to the URL with the hash. It returns the time until the next one
-// is allowed, or 0.
+// EndpointTest counts a test message of an organization to the URL with the hash, and returns 0. If a limit is reached, it
+// counts nothing and returns the time until that limit allows a test message again.
 func (c *Counter) EndpointTest(ctx context.Context, organization, urlHash string) (wait time.Duration) {
 	return c.takeAll(ctx, []counted{
 		{"endpoint-test-of:" + organization, Limit{testsOf, testWindow}},

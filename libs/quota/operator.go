@@ -16,8 +16,8 @@ func (c *Counter) OperatorWait(ctx context.Context, ip string) (wait time.Durati
 	return c.use(ctx, operatorKey(ip), Limit{operatorsTried, operatorWindow}, 0)
 }
 
-// OperatorWasWrong counts a wrong operator token from the IP address. It returns what OperatorWait would have
-// returned before.
+// OperatorWasWrong counts a wrong operator token from the IP address, and returns 0. If the limit is reached, it counts
+// nothing and returns the time for which OperatorWait refuses every token.
 func (c *Counter) OperatorWasWrong(ctx context.Context, ip string) (wait time.Duration) {
 	return c.use(ctx, operatorKey(ip), Limit{operatorsTried, operatorWindow}, 1)
 }

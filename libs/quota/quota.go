@@ -1,4 +1,4 @@
-// Package quota limits how often visitors cause messages or try secrets. It counts in Redis, for all processes of a
+// Package quota limits how often visitors and members cause messages or try secrets. It counts in Redis, for all processes of a
 // service together.
 //
 // Decisions:
@@ -6,7 +6,7 @@
 //   - A window begins with the first use of a key, and all uses in it expire together. This is simpler than the sliding
 //     log with which the gateway counts API calls, and exact enough to protect mailboxes.
 //   - While Redis is down, each process counts in memory. A key can then reach its limit once in Redis and once in each
-//     process. The memory is bounded. If it is full, new keys are refused, so that an outage of Redis removes no limit.
+//     process. The memory is bounded. If the memory is full, new keys are refused, so that an outage of Redis removes no limit.
 package quota
 
 import (
@@ -90,7 +90,7 @@ func (c *Counter) use(ctx context.Context, key string, limit Limit, uses int) (w
 }
 
 // giveBack removes one use of the key from the count. A use is counted either in Redis or in memory. If Redis has
-// gone down or come back since, giveBack does not find the use, and it stays counted.
+// gone down or come back after the use, giveBack does not find the use, and the use stays counted.
 func (c *Counter) giveBack(ctx context.Context, key string) {
 	if c.give.Run(ctx, c.client, []string{"quota:" + key}).Err() == nil {
 		return

@@ -5,7 +5,8 @@ import (
 	"time"
 )
 
-// Limits of failures to sign in to the console, in one window.
+// Limits of the sign-in to the console. The window of linksTo is linkWindow, that of secondFactors is secondFactorIn. The
+// window of all other limits is signInWindow.
 const (
 	signInWindow   = 15 * time.Minute
 	signInPair     = 10  // with one name from one IP address
@@ -15,7 +16,7 @@ const (
 	signInAgain    = 10  // failures of a signed-in user who proves the password again
 	secondFactors  = 5   // wrong codes in one sign-in
 	refusalsOf     = 1   // audit entries about refusals of one user
-	refusalsFrom   = 3   // audit entries about refusals from one IP address: so many names reach signInPair there
+	refusalsFrom   = 3   // audit entries about refusals from one IP address; no more names can reach signInPair there
 	linksTo        = 3   // links for a forgotten password to one user
 	linkWindow     = time.Hour
 	secondFactorIn = 15 * time.Minute // longer than a sign-in may take
@@ -46,13 +47,14 @@ func (c *Counter) SignInWait(ctx context.Context, ip, name string) (wait time.Du
 	return wait
 }
 
-// SignIn counts a try to sign in. It returns what SignInWait would have returned before. If that is not 0, it counts
-// nothing.
+// SignIn counts a try to sign in and returns 0. If a limit is reached, it counts nothing and returns the time until that
+// limit allows a try again.
 func (c *Counter) SignIn(ctx context.Context, ip, name string) (wait time.Duration) {
 	return c.takeAll(ctx, signIn(ip, name))
 }
 
-// takeAll counts a use of each key. If a limit is reached, it counts nothing and returns the time until the next use.
+// takeAll counts a use of each key and returns 0. If the limit of a key is reached, takeAll counts nothing and returns the
+// time until the first such key can be used again.
 func (c *Counter) takeAll(ctx context.Context, keys []counted) (wait time.Duration) {
 	for i, k := range keys {
 		if wait = c.Take(ctx, k.key, k.limit); wait > 0 {
@@ -78,8 +80,8 @@ func (c *Counter) KnownBrowserWait(ctx context.Context, browser, user string) (w
 	return c.use(ctx, browserKey(browser, user), Limit{signInBrowser, signInWindow}, 0)
 }
 
-// KnownBrowser counts a try of a user to sign in with a browser that the user has signed in before. It returns what
-// KnownBrowserWait would have returned before.
+// KnownBrowser counts a try of a user to sign in with a browser that the user has signed in before, and returns 0. If the
+// limit is reached, it counts nothing and returns the time until the next try is allowed.
 func (c *Counter) KnownBrowser(ctx context.Context, browser, user string) (wait time.Duration) {
 	return c.Take(ctx, browserKey(browser, user), Limit{signInBrowser, signInWindow})
 }
@@ -91,14 +93,14 @@ func (c *Counter) KnownBrowserWasRight(ctx context.Context, browser, user string
 
 func browserKey(browser, user string) string { return "sign-in-browser:" + browser + "/" + user }
 
-// SecondFactor counts a code that is tried in a sign-in. It returns 0, or more if the sign-in has ended because of too
-// many codes.
+// SecondFactor counts a code that is tried in a sign-in, and returns 0. If the sign-in has ended because of too many codes,
+// it returns more than 0.
 func (c *Counter) SecondFactor(ctx context.Context, signIn string) (wait time.Duration) {
 	return c.Take(ctx, "second-factor:"+signIn, Limit{secondFactors, secondFactorIn})
 }
 
-// Again counts a try of a signed-in user to prove the password again. It returns the time until the next try is
-// allowed, or 0.
+// Again counts a try of a signed-in user to prove the password again, and returns 0. If the limit is reached, it counts
+// nothing and returns the time until the next try is allowed.
 func (c *Counter) Again(ctx context.Context, user string) (wait time.Duration) {
 	return c.Take(ctx, "sign-in-again:"+user, Limit{signInAgain, signInWindow})
 }

@@ -21,32 +21,32 @@ const (
 	codeWindow = 24 * time.Hour
 )
 
-// MailFrom counts a mail that a visitor at the IP address causes. It returns the time until the visitor may cause
-// another one, or 0.
+// MailFrom counts a mail that a visitor at the IP address causes, and returns 0. If the limit is reached, it counts nothing
+// and returns the time until the visitor may cause a mail again.
 func (c *Counter) MailFrom(ctx context.Context, ip string) (wait time.Duration) {
 	return c.Take(ctx, "mail-from:"+network(ip), Limit{mailsFrom, mailWindow})
 }
 
-// TextFrom counts an SMS or WhatsApp message that a visitor at the IP address causes. It returns the time until the
-// visitor may cause another one, or 0.
+// TextFrom counts an SMS or WhatsApp message that a visitor at the IP address causes, and returns 0. If the limit is reached,
+// it counts nothing and returns the time until the visitor may cause such a message again.
 func (c *Counter) TextFrom(ctx context.Context, ip string) (wait time.Duration) {
 	return c.Take(ctx, "text-from:"+network(ip), Limit{textsFrom, textWindow})
 }
 
-// MailTo counts a mail to an address. It ignores upper and lower case. It returns the time until another mail may be
-// sent to the address, or 0.
+// MailTo counts a mail to an address, and returns 0. It ignores upper and lower case. If the limit is reached, it counts
+// nothing and returns the time until a mail may be sent to the address again.
 func (c *Counter) MailTo(ctx context.Context, address string) (wait time.Duration) {
 	return c.Take(ctx, "mail-to:"+digest(address), Limit{messagesTo, toWindow})
 }
 
-// TextTo counts an SMS or WhatsApp message to a phone number. It returns the time until another message may be sent to
-// the number, or 0.
+// TextTo counts an SMS or WhatsApp message to a phone number, and returns 0. If the limit is reached, it counts nothing and
+// returns the time until a message may be sent to the number again.
 func (c *Counter) TextTo(ctx context.Context, number string) (wait time.Duration) {
 	return c.Take(ctx, "text-to:"+digest(number), Limit{messagesTo, toWindow})
 }
 
-// Code counts a visitor at the IP address who tries a code. It returns the time until the next try is allowed, or 0.
-// There is no limit for a phone number, because anybody could then prevent the owner of the number from confirming.
+// Code counts a try of a code by a visitor at the IP address, and returns 0. If the limit is reached, it counts nothing and
+// returns the time until the next try is allowed. There is no limit for a phone number, because anybody could then prevent the owner of the number from confirming.
 // Each code has its own limit instead.
 func (c *Counter) Code(ctx context.Context, ip string) (wait time.Duration) {
 	return c.Take(ctx, "code-from:"+network(ip), Limit{codesFrom, codeWindow})
@@ -74,8 +74,8 @@ const (
 	passwordWindow = time.Hour
 )
 
-// Try counts a visitor at the IP address who tries the password of a dashboard. It returns the time until the next try
-// is allowed, or 0.
+// Try counts a try of a dashboard's password by a visitor at the IP address, and returns 0. If the limit is reached, it
+// counts nothing and returns the time until the next try is allowed.
 func (c *Counter) Try(ctx context.Context, ip, dashboard string) (wait time.Duration) {
 	return c.Take(ctx, tryKey(ip, dashboard), Limit{passwordsTried, passwordWindow})
 }

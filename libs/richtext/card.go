@@ -88,8 +88,8 @@ func (d dialect) line(l line) string {
 	return d.escapeStart(strings.Trim(out.String(), " "))
 }
 
-// run returns a run between two characters. It writes white space at the ends of the run outside of the signs of
-// emphasis.
+// run returns the text of a run between two characters. White space at the ends of the run is outside of the signs of
+// emphasis in the result.
 func (d dialect) run(r run, before, after rune) string {
 	core := strings.Trim(r.text, " \u00a0")
 	if core == "" {
@@ -121,8 +121,8 @@ func (d dialect) run(r run, before, after rune) string {
 	return lead + text + trail
 }
 
-// apart reports whether a sign of emphasis next to c is valid with any character on its other
-// side (CommonMark, 6.2). c must not be a sign of emphasis itself.
+// apart reports whether a sign of emphasis next to c is valid with any character on its other side
+// (CommonMark, 6.2). It returns false if c is a backslash or itself a sign of emphasis.
 func apart(c rune) bool {
 	return unicode.IsSpace(c) || unicode.IsPunct(c) && c != '*' && c != '_' && c != '\\'
 }

@@ -59,7 +59,8 @@ func wrong(path, format string, args ...any) *problem {
 	return &problem{path, fmt.Sprintf(format, args...)}
 }
 
-// isDocument returns the JSON of a structured document: an object of the type doc. Other JSON is plain text.
+// isDocument returns the decoded JSON of a structured document: an object of the type doc. It returns false for other text,
+// also for other JSON.
 func isDocument(text string) (doc map[string]any, is bool) {
 	if !strings.HasPrefix(text, "{") || json.Unmarshal([]byte(text), &doc) != nil {
 		return nil, false
@@ -216,7 +217,8 @@ func (n *node) write(out *strings.Builder) {
 	relink(out, href, "")
 }
 
-// relink closes the link to from and opens a link to to. An empty address means no link.
+// relink closes the link to the address from and opens a link to the address to, unless both are equal. An empty address means
+// no link.
 func relink(out *strings.Builder, from, to string) {
 	if from == to {
 		return

@@ -89,7 +89,7 @@ type fragment struct {
 }
 
 // parseFragment returns the text of an HTML fragment with its supported formatting. Unsupported blocks become
-// paragraphs, other elements become text. It reads the fragment once, so its time is proportional to the length.
+// paragraphs. Other unsupported elements become text, or nothing if they are hidden. It reads the fragment once, so its time is proportional to the length.
 func parseFragment(text string) *node {
 	f := fragment{open: []*node{{kind: "doc"}}}
 	tokens := html.NewTokenizer(strings.NewReader(text))
@@ -166,7 +166,7 @@ func (f *fragment) text(text string) {
 	f.add(&node{kind: "text", text: text, bold: f.bold > 0, italic: f.italic > 0, href: f.href})
 }
 
-// add adds a text or a line break. Outside of a paragraph it starts one.
+// add adds a text or a line break. Outside of a paragraph, add starts a paragraph.
 func (f *fragment) add(n *node) {
 	if f.inList() {
 		f.enter("listItem")

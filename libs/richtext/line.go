@@ -71,7 +71,7 @@ func undirected(text string) string {
 	}, text)
 }
 
-// isHidden reports whether c is a control character that no text shows.
+// isHidden reports whether c is a control character other than a line break or a tab.
 func isHidden(c rune) bool {
 	return unicode.IsControl(c) && c != '\n' && c != '\r' && c != '\t'
 }

@@ -8,13 +8,15 @@ import (
 
 // The notation is how people type a Rich text: **bold**, *italic*, [text](address), and lists of lines that begin with
 // "- " or "1. ". An empty line separates paragraphs. A line break is a hardBreak. The lines of a list item after the first
-// are indented by at least two blanks. Two empty lines separate two lists of the same kind. A backslash takes the meaning
-// of the next character; at the end of a line it stands for nothing, so that a line is not empty.
+// are indented by at least two blanks. Two empty lines separate two lists of the same kind. A backslash removes the
+// special meaning of the next character. At the end of a line it stands for nothing, so a line with only a backslash is a line
+// without text that does not separate paragraphs.
 //
 // Decision: this is a part of CommonMark with simpler rules, because each structured document must have a notation that
 // reads back as the same document. CommonMark cannot express bold text with a blank at its end, for example.
 
-// Document returns the structured document of a text in the notation. Every text is valid. What is no formatting is text.
+// Document returns the structured document of a text in the notation. Every notation is valid. Characters that are not valid
+// formatting are text.
 func Document(notation string) string {
 	lines := strings.Split(visible(notation), "\n")
 	for i, line := range lines {
@@ -24,8 +26,8 @@ func Document(notation string) string {
 	return doc.json()
 }
 
-// Notation returns a Rich text in the notation. exact is false if the notation reads back as another document. This is so
-// only for a link whose address is very long or has control characters.
+// Notation returns a Rich text in the notation. exact is false if Document returns another document for the notation. This
+// happens only for a link whose address is very long or has control characters.
 func Notation(text string) (notation string, exact bool) {
 	text = strings.TrimSpace(text)
 	doc, formatted := parse(text)
@@ -37,7 +39,7 @@ func Notation(text string) (notation string, exact bool) {
 	return notation, Document(notation) == doc.json()
 }
 
-// plainNode returns a plain text as plainHTML shows it.
+// plainNode returns the nodes of a plain text, with the paragraphs and line breaks of plainHTML.
 func plainNode(text string) *node {
 	doc := &node{kind: "doc"}
 	for paragraph := range strings.SplitSeq(visible(text), "\n\n") {
@@ -100,7 +102,7 @@ type jsonMark struct {
 	Attrs map[string]string `json:"attrs,omitempty"`
 }
 
-// json returns the structured document of a doc.
+// json returns the JSON of the structured document n, a node of the kind doc.
 func (n *node) json() string {
 	document := struct {
 		Type    string     `json:"type"`

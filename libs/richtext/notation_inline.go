@@ -5,11 +5,11 @@ import "strings"
 // starRun is a row of asterisks in a paragraph. One is italic, two are bold, three are both; more are text.
 type starRun struct {
 	begin, end             int
-	opens, closes          bool // text follows it, or precedes it
-	laterBold, laterItalic bool // a later run can close the style
+	opens, closes          bool // opens: text follows without white space; closes: text precedes without white space
+	laterBold, laterItalic bool // a later run can close bold; a later run can close italic
 }
 
-// starsIn returns the runs of a paragraph by the index of their first asterisk. hidden says which signs are not shown.
+// starsIn returns the runs of a paragraph by the index of their first asterisk. hidden is true for signs that are not shown.
 func starsIn(signs []sign, hidden []bool) map[int]*starRun {
 	var runs []*starRun
 	for i := 0; i < len(signs); i++ {
@@ -40,7 +40,7 @@ func (r *starRun) length() int     { return r.end - r.begin }
 func (r *starRun) hasBold() bool   { return r.length() == 2 || r.length() == 3 }
 func (r *starRun) hasItalic() bool { return r.length() == 1 || r.length() == 3 }
 
-// inlineReader makes the nodes of a paragraph.
+// inlineReader creates the nodes of a paragraph.
 type inlineReader struct {
 	nodes []*node
 	text  strings.Builder // characters of the next text
@@ -83,7 +83,7 @@ func readInline(signs []sign) []*node {
 	return r.nodes
 }
 
-// toggle opens or closes the styles of a run. Asterisks that do neither are text.
+// toggle opens or closes the styles of a run. Asterisks that neither open nor close a style are text.
 func (r *inlineReader) toggle(run *starRun) {
 	literal := 0
 	if !run.hasBold() && !run.hasItalic() {

@@ -5,8 +5,8 @@ import "strings"
 // marker is the beginning of a list item.
 type marker struct {
 	kind   string // bulletList or orderedList
-	first  bool   // a list may begin with it: it is a bullet or the number 1
-	indent int    // number of blanks before it
+	first  bool   // a list may begin with the marker: it is a bullet or the number 1
+	indent int    // number of blanks before the marker
 	width  int    // length of the line before the content of the item
 }
 
@@ -27,7 +27,8 @@ func markerOf(line string) (marker, bool) {
 	return m, len(sign) == 1 || sign[1] == ' ' || sign[1] == '\t'
 }
 
-// startsList reports whether a line begins a list in a block of the depth. A list below which no text may be is text.
+// startsList reports whether a line begins a list at the depth. A list that is so deep that it cannot contain text is text
+// itself.
 func startsList(line string, depth int) bool {
 	m, is := markerOf(line)
 	return is && m.first && depth+3 <= maxDepth
@@ -59,7 +60,7 @@ func readBlocks(lines []string, depth int) (blocks []*node) {
 	return blocks
 }
 
-// readList returns the list that begins at a line, and the line after it.
+// readList returns the list that begins at the line with the index at, and the index of the line after the list.
 func readList(lines []string, at, depth int) (*node, int) {
 	m, _ := markerOf(lines[at])
 	list := &node{kind: m.kind}
@@ -90,7 +91,7 @@ func readList(lines []string, at, depth int) (*node, int) {
 	}
 }
 
-// nextLine returns the first line from at on that is not blank.
+// nextLine returns the index of the first line from at on that is not blank. It returns len(lines) if there is none.
 func nextLine(lines []string, at int) int {
 	for at < len(lines) && isBlank(lines[at]) {
 		at++
@@ -101,7 +102,7 @@ func nextLine(lines []string, at int) int {
 // sign is a character of a paragraph. A line break is the character '\n'.
 type sign struct {
 	char    rune
-	escaped bool // the character stands for itself
+	escaped bool // a backslash precedes the character, which has no special meaning
 }
 
 func (s sign) is(char rune) bool { return s.char == char && !s.escaped }
@@ -109,7 +110,7 @@ func (s sign) is(char rune) bool { return s.char == char && !s.escaped }
 // isSpace reports whether the sign is white space that is not escaped.
 func (s sign) isSpace() bool { return s.is(' ') || s.is('\t') || s.is('\n') }
 
-// escapable reports whether a backslash takes the meaning of the character.
+// escapable reports whether a backslash removes the special meaning of the character.
 func escapable(char rune) bool {
 	return char == ' ' || char == '\t' || char > ' ' && char < 0x7f && !isLetterOrDigit(char)
 }
@@ -143,13 +144,13 @@ func signsOf(lines []string) (signs []sign) {
 	return signs
 }
 
-// linkSpan is a link in a paragraph. Its text is between open and shut, and its address between shut and end.
+// linkSpan is a link in a paragraph. Its text is between its first bracket and shut, and its address between shut and end.
 type linkSpan struct {
 	shut, end int
 	href      string
 }
 
-// maxAddress is the maximum number of characters of an address in the notation.
+// maxAddress is the maximum number of characters of an address in the notation and the bracket after it.
 const maxAddress = 2048
 
 // linksIn returns the links of a paragraph by the index of their first bracket.
@@ -175,8 +176,8 @@ func linksIn(signs []sign) map[int]linkSpan {
 	return links
 }
 
-// addressIn returns the address that begins at an index, and the index of the bracket after it; 0 if there is no address.
-// An opening square bracket ends the search, so that the time to read many brackets is proportional to their number.
+// addressIn returns the address that begins at the index at, and the index of the bracket after the address. It returns 0 if
+// there is no address. An opening square bracket ends the search, so that the time to read many brackets is proportional to their number.
 func addressIn(signs []sign, at int) (end int, href string) {
 	var address strings.Builder
 	for depth, i := 0, at; i < len(signs) && i < at+maxAddress; i++ {

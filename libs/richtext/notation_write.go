@@ -46,8 +46,8 @@ func emptyLines(former, next *node) int {
 	return 1
 }
 
-// noteParagraph returns the lines of a paragraph. Characters with a meaning are escaped only if the text reads back
-// otherwise without it.
+// noteParagraph returns the lines of a paragraph. It escapes all characters that may have a meaning only if readBlocks would
+// return another paragraph without this.
 func noteParagraph(content []*node, depth int) []string {
 	plain := inlineWriter{content: content}
 	lines := plain.write()
@@ -65,8 +65,8 @@ type inlineWriter struct {
 	escapes bool // escape each character that may have a meaning
 	lines   []string
 	line    strings.Builder
-	style   node // bold, italic and href of the text before
-	inside  node // the styles that were opened within the present link
+	style   node // the styles and the link that are open
+	inside  node // the open styles that were opened within the present link
 }
 
 func (w *inlineWriter) write() []string {
@@ -84,7 +84,7 @@ func (w *inlineWriter) write() []string {
 	return w.lines
 }
 
-// textAfter returns the next text after a node, or a text without style.
+// textAfter returns the next text after the node with the index i. If there is none, it returns a node without style.
 func (w *inlineWriter) textAfter(i int) *node {
 	for _, n := range w.content[i+1:] {
 		if n.kind == "text" {
@@ -94,8 +94,8 @@ func (w *inlineWriter) textAfter(i int) *node {
 	return &node{}
 }
 
-// becomeFor writes a text with the changes of style before it. White space beside asterisks, and at the ends of lines, is
-// escaped.
+// becomeFor writes the text with the index i, and before it the change of style. It escapes white space beside asterisks and
+// at the ends of lines.
 func (w *inlineWriter) becomeFor(i int) {
 	n, after := w.content[i], &node{kind: "hardBreak"}
 	if i+1 < len(w.content) {
@@ -108,7 +108,8 @@ func (w *inlineWriter) becomeFor(i int) {
 	w.text(n.text, w.line.Len() == 0 || opens, after.kind == "hardBreak" || closes)
 }
 
-// become closes and opens styles and links. A style that was opened within a link is closed within it, if it ends there.
+// become closes and opens styles and links. A style that was opened within a link and ends with the link is closed
+// within the link.
 func (w *inlineWriter) become(next node) {
 	former := w.style
 	if ends := former.href != "" && former.href != next.href; ends {
@@ -143,7 +144,8 @@ func (w *inlineWriter) stars(former, next node) {
 	w.line.WriteString(strings.Repeat("*", n))
 }
 
-// text writes the characters of a text. White space at its ends is escaped on demand.
+// text writes the characters of a text. It escapes white space at the start if escapeFirst is true, and at the end if
+// escapeLast is true.
 func (w *inlineWriter) text(text string, escapeFirst, escapeLast bool) {
 	chars := []rune(text)
 	for i, char := range chars {
@@ -170,7 +172,7 @@ func (w *inlineWriter) escapeAddress(href string) string {
 	return out.String()
 }
 
-// endLine ends a line. An empty line is a backslash. A text that looks like the marker of a list is escaped.
+// endLine ends a line. An empty line becomes a backslash. If a line begins like a list item, its marker is escaped.
 func (w *inlineWriter) endLine() {
 	line := w.line.String()
 	w.line.Reset()

@@ -49,7 +49,7 @@ func plainLines(text, signs string) string {
 // direction of text. Such marks can make an address look like another one.
 func Shown(text string) string {
 	return strings.Map(func(c rune) rune {
-		if c >= '\u061c' && unicode.Is(unicode.Bidi_Control, c) { // the first of them
+		if c >= '\u061c' && unicode.Is(unicode.Bidi_Control, c) { // U+061C is the first such mark
 			return -1
 		}
 		return c
@@ -117,8 +117,8 @@ func escapeSigns(text, signs string) string {
 	return out.String()
 }
 
-// looksLikeAddress matches a text that a reader takes for an address: with a scheme, or a name with a dot. It never
-// changes.
+// looksLikeAddress matches a text that a reader can mistake for an address: a name with a dot, with or without a scheme. It
+// never changes.
 var looksLikeAddress = regexp.MustCompile(`^(?i:[a-z][a-z0-9+.-]*:)?(?://)?([^\s/?#@]+@)?([\pL\pN-]+(?:\.[\pL\pN-]+)+)(?::\d+)?(?:[/?#]\S*)?$`)
 
 // trueText returns the text of a link. It returns the address of the link instead of an address of another host, and

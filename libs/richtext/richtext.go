@@ -103,7 +103,7 @@ func plainHTML(text string) string {
 }
 
 // visible returns a text with \n for every line break, without other control characters than tabs and without overrides of the
-// direction of text. An isolate that is not closed ends with its line or paragraph.
+// direction of text. It keeps isolates, because an isolate that is not closed ends with its line or paragraph.
 func visible(text string) string {
 	text = strings.ReplaceAll(strings.ToValidUTF8(text, "\uFFFD"), "\r\n", "\n")
 	return strings.Map(func(c rune) rune {

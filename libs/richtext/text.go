@@ -141,7 +141,7 @@ func (r *reader) link(token html.Token, opens bool) {
 	}
 }
 
-// text folds white space like a browser, except in preformatted text.
+// text adds text to the lines. It folds white space as a browser does, except in preformatted text.
 func (r *reader) text(text string) {
 	if r.exact == 0 {
 		r.run(folded(text))

@@ -16,7 +16,7 @@ import (
 	"errors"
 )
 
-// MinSecret is the minimum length of the platform secret, in characters.
+// MinSecret is the minimum length of the platform secret, in bytes.
 const MinSecret = 32
 
 // Box seals and opens texts for one purpose.
@@ -70,8 +70,8 @@ func Digest(secret string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// Sign returns a signature of a text: HMAC-SHA-256 in URL-safe base64. Nobody can compute it without the platform
-// secret.
+// Sign returns a signature of a text: HMAC-SHA-256 in URL-safe base64. Nobody can compute the signature without
+// the platform secret.
 func Sign(secret, purpose, text string) string {
 	mac := hmac.New(sha256.New, Key(secret, purpose))
 	mac.Write([]byte(text))

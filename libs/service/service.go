@@ -21,7 +21,7 @@ import (
 // partitions is the number of partitions of the topics that Topics returns.
 const partitions = 12
 
-// Service holds the open parts of a service.
+// Service contains the open parts of a service.
 type Service struct {
 	Database *document.Database
 	Kafka    *stream.Client
@@ -34,7 +34,7 @@ type Service struct {
 	secret  func(context.Context) error // returns an error if the records are sealed with another secret
 }
 
-// Open opens the parts of the service name. It does not connect to an engine yet. The caller closes the Service.
+// Open opens the parts of the service with this name. It does not connect to an engine yet. The caller closes the Service.
 func Open(name string, process boot.Process, documents boot.Documents, kafka boot.Kafka, secret boot.Secret) (*Service, error) {
 	database, err := document.Open(documents.DocumentsURL, name, document.Options{
 		Log: process.Log, Tracer: process.Tracer, Propagator: process.Propagator, Metrics: process.Metrics,
@@ -58,15 +58,15 @@ func (s *Service) Close() {
 	}
 }
 
-// Peer returns a client for the service name at url. Its calls name this service as the caller.
+// Peer returns a client for the service with this name at url. The calls of the client name s as the caller.
 func (s *Service) Peer(name, url string) *peer.Client {
 	return peer.NewClient(name, url, peer.Options{
 		Caller: s.name, Signer: s.signer, Tracer: s.process.Tracer, Propagator: s.process.Propagator,
 	})
 }
 
-// Consume returns a function for Work.Consumers. As a member of the consumer group, the function passes the records of
-// the topic to handle, in batches.
+// Consume returns a function for Work.Consumers. The function joins the consumer group and passes the records of the topic
+// to handle, in batches.
 func (s *Service) Consume(group, topic string, handle func(context.Context, []stream.Record) error) func(context.Context) error {
 	return func(ctx context.Context) error {
 		return s.Kafka.ConsumeBatches(ctx, stream.Subscription{Group: group, Topics: []string{topic}}, handle)
@@ -132,8 +132,8 @@ func (s *Service) Relay(ctx context.Context) error {
 
 // Work describes what a service does besides serving requests.
 type Work struct {
-	// Start runs in order, after the migration of the database and the check of the secret. The service is ready when
-	// the last function has returned.
+	// Start runs in order, after the migration of the database and the check of the secret. Until the last function has
+	// returned, the service responds to each request with 503.
 	Start []func(context.Context) error
 	// Background runs after Start until ctx ends.
 	Background []func(context.Context) error

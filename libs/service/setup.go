@@ -12,7 +12,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/web"
 )
 
-// stateTimeout bounds the time of each check of State.
+// stateTimeout bounds the time of the checks of state.
 const stateTimeout = 2 * time.Second
 
 // engineOf returns the engine that a database URL names.
@@ -21,7 +21,7 @@ func engineOf(url string) string {
 	return engine
 }
 
-// state checks the engines at the same time.
+// state returns the state of the service. It checks Kafka and the database at the same time.
 func (s *Service) state(ctx context.Context) web.ServiceState {
 	ctx, cancel := context.WithTimeout(ctx, stateTimeout)
 	defer cancel()

@@ -16,7 +16,7 @@ type pool struct {
 }
 
 // take returns the connection to host that was used last, because the server is least likely to have closed it. It
-// returns nil if there is none, or if that one was idle for too long and sweep is late.
+// returns nil if there is none, or if this connection was idle for too long and sweep has not closed it yet.
 func (p *pool) take(host string) *conn {
 	p.mu.Lock()
 	defer p.mu.Unlock()

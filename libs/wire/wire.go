@@ -22,7 +22,7 @@ import (
 
 const (
 	// MaxBody is the maximum size of a request's body, in bytes. Such a body fits into the buffer of a socket. So the
-	// client can write all of it even if the server responds early and does not read it.
+	// client can write all of it even if the server responds early and does not read the body.
 	MaxBody    = 32 << 10
 	readBuffer = 4 << 10
 	// maxInterim is the maximum number of 1xx responses before the final response.
@@ -160,7 +160,7 @@ func (c *Client) exchange(on *conn, r *http.Request, body []byte) (*http.Respons
 type conn struct {
 	net.Conn
 	host    string
-	since   time.Time     // time at which it became idle
+	since   time.Time     // time at which the connection became idle
 	in      *bufio.Reader // reads from the conn, so that Read can check left
 	left    int           // number of bytes that may still be read
 	started bool          // a part of the response has arrived

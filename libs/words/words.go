@@ -73,7 +73,7 @@ func Open(section Section) (Locales, error) {
 	return New(all), nil
 }
 
-// New returns locales, of which the first is Default. The others are sorted.
+// New returns the Locales of all. The first of all must be Default. New sorts the others by tag.
 func New(all []*Locale) Locales {
 	slices.SortFunc(all[1:], func(a, b *Locale) int { return strings.Compare(a.Tag, b.Tag) })
 	tags := make([]language.Tag, len(all))
