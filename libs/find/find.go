@@ -14,10 +14,10 @@ type Op string
 const (
 	OpEq     Op = "eq"     // the field equals Value
 	OpIn     Op = "in"     // the field is one of Values
-	OpGt     Op = "gt"     // greater than Value
-	OpGte    Op = "gte"    // greater than or equal to Value
-	OpLt     Op = "lt"     // less than Value
-	OpLte    Op = "lte"    // less than or equal to Value
+	OpGt     Op = "gt"     // the field is greater than Value
+	OpGte    Op = "gte"    // the field is greater than or equal to Value
+	OpLt     Op = "lt"     // the field is less than Value
+	OpLte    Op = "lte"    // the field is less than or equal to Value
 	OpAbsent Op = "absent" // Value is a bool: true matches records without the field, false matches records with it
 	OpHas    Op = "has"    // the multi-valued field contains one of Values
 	OpAll    Op = "all"    // the multi-valued field contains all of Values

@@ -9,8 +9,8 @@ import (
 const arrivalHeader = HeaderPrefix + "Arrival"
 
 // Arrival is what the gateway saw of a request. The gateway sends an Arrival with requests to the page Setup of the console.
-// The page compares the Arrival with the settings. It is not part of the passport, because the gateway sends one passport with
-// many requests.
+// The page compares the Arrival with the settings. An Arrival is not part of the passport, because the gateway sends one
+// passport with many requests.
 type Arrival struct {
 	Scheme  string // https or http, as the platform understands it
 	Host    string // host that the request names

@@ -192,7 +192,7 @@ func (d *Destinations) keep(of string, found []topic.Destination, version int64,
 	defer d.mu.Unlock()
 	known := d.organizations[of]
 	if known == nil {
-		return // swept meanwhile
+		return // the sweep has deleted the organization meanwhile
 	}
 	for _, destination := range found {
 		if destination.State == topic.RecipientGone {

@@ -130,6 +130,6 @@ const (
 	EnterBelowFile = "enter/below" // the password form for an address with a slash
 	EnterWrongFile = "enter/wrong" // the response to a wrong password
 	EnterLateFile  = "enter/late"  // the response to too many wrong passwords
-	MissingFile    = "404"         // for an address that the dashboard does not have
+	MissingFile    = "404"         // the response for an address that the dashboard does not have
 	FrameFile      = "frame"       // a Frame as JSON, which the gateway does not serve
 )

@@ -16,9 +16,9 @@
 //	delivery                  -> events          find dashboards, components, the state of an event, and the state of a dashboard
 //
 // All other data goes through an outbox and Kafka. These calls are synchronous because a caller must read its own
-// writes. For example, a user can subscribe to a component right after its creation, and no attempt is sent after a
-// user has paused an endpoint. A call carries a passport of the Peer surface for the organization in its path, and
-// the caller's trace. An error arrives as the fault that the service returned.
+// writes. For example, a user can subscribe to a component right after its creation. A call carries a passport of the
+// Peer surface for the organization in its path, and the caller's trace. An error arrives as the fault that the service
+// returned.
 package peer
 
 import (

@@ -7,7 +7,7 @@ import (
 
 // Limits of the test messages that members send to endpoints, in one window.
 const (
-	testsTo    = 10 // to one URL of an organization
+	testsTo    = 10 // number of test messages to one URL of an organization
 	testsOf    = 60 // number of test messages of an organization
 	testWindow = time.Hour
 )

@@ -9,9 +9,9 @@ import (
 // window of all other limits is signInWindow.
 const (
 	signInWindow   = 15 * time.Minute
-	signInPair     = 10  // with one name from one IP address
-	signInFrom     = 30  // from one IP address
-	signInAs       = 100 // with one name
+	signInPair     = 10  // failures with one name from one IP address
+	signInFrom     = 30  // failures from one IP address
+	signInAs       = 100 // failures with one name
 	signInBrowser  = 10  // failures of one user in a browser that the user has signed in before
 	signInAgain    = 10  // failures of a signed-in user who proves the password again
 	secondFactors  = 5   // wrong codes in one sign-in

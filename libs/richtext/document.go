@@ -46,8 +46,8 @@ func kindOf(name string) (tag string, content []string, known bool) {
 // problem is an error in a structured document, with the path of the wrong member.
 type problem struct{ path, text string }
 
-// below returns the problem with step in front of its path. step leads from a node or member to the one with the
-// problem.
+// below returns the problem with step in front of its path. step is the path of the node or member to which the path of p
+// is relative.
 func (p *problem) below(step string) *problem {
 	if p.path != "" && p.path[0] != '[' {
 		step += "."

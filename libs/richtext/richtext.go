@@ -117,12 +117,12 @@ func visible(text string) string {
 	}, text)
 }
 
-// clean returns HTML that is safe to embed. The second call of visible removes what was written as a character reference.
+// clean returns HTML that is safe to embed. The second call of visible removes characters that were written as references.
 func clean(unsafe string) string {
 	return strings.TrimSpace(visible(policy().Sanitize(visible(unsafe))))
 }
 
-// Both are built on first use and never changed. Many goroutines may use them.
+// markdown and policy are built at their first use and never change. Many goroutines may use them.
 var (
 	markdown = sync.OnceValue(func() goldmark.Markdown { return goldmark.New() })
 	policy   = sync.OnceValue(newPolicy)

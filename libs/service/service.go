@@ -28,7 +28,7 @@ type Service struct {
 	Engine   *gin.Engine // responds with an error to each request without a passport for this service
 
 	name    string
-	engine  string // engine of the database
+	engine  string // engine that the URL of the database names
 	process boot.Process
 	signer  *passport.Signer
 	secret  func(context.Context) error // returns an error if the records are sealed with another secret

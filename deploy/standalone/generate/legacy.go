@@ -160,7 +160,7 @@ func explained(schema object, field legacy.Field) object {
 	return append(slices.Clone(schema), entry{"description", text})
 }
 
-// nullableOf returns a schema that accepts null and what schema accepts.
+// nullableOf returns a schema that accepts null and each value that schema accepts.
 func nullableOf(schema object) object {
 	switch of := schema.get("type").(type) {
 	case string:

@@ -114,7 +114,7 @@ func (d legacyDocument) flag() object {
 	}}})
 }
 
-// closed returns the schema of an object that requires all of its members.
+// closed returns the schema of an object with these members, which are all required.
 func closed(properties ...entry) object {
 	required := find.Values(properties, func(property entry) any { return property.key })
 	return object{{"type", "object"}, {"required", required}, {"properties", object(properties)}}

@@ -1,7 +1,7 @@
 // Package backup copies the data folder of the platform as one process into one file while the platform runs, and
 // restores the folder from the file.
 //
-// A backup is what kill -9 would leave. It contains the five databases and the files beside them, mainly those of the
+// A backup has the state that kill -9 would leave. It contains the five databases and the files beside them, mainly those of the
 // embedded Kafka broker, as they were at one moment. So the restored platform starts as after a kill: a change that was
 // acknowledged before the backup began is in the backup with its messages and deliveries, no record refers to a missing
 // record, and a delivery is repeated only if its result was not stored at that moment.
@@ -249,7 +249,7 @@ func (m *Manifest) write(ctx context.Context, data, archive, temporary string) e
 func list(data fs.FS) (files []kept, err error) {
 	add := func(name string) error {
 		k, err := open(data, name)
-		if errors.Is(err, fs.ErrNotExist) { // the broker has deleted or renamed it
+		if errors.Is(err, fs.ErrNotExist) { // the broker has deleted or renamed the file
 			return nil
 		}
 		if err == nil {

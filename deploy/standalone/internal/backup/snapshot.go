@@ -34,8 +34,8 @@ type source struct {
 
 const (
 	// lockPoll is the pause between two attempts to begin a write transaction. SQLite has no queue for writers, and a
-	// busy writer leaves the database unlocked for some microseconds only. The pauses of SQLite itself (up to 100 ms)
-	// would rarely meet such a moment.
+	// busy writer leaves the database unlocked for some microseconds only. SQLite's own attempts, up to 100 ms apart,
+	// would rarely find the database unlocked.
 	lockPoll = 200 * time.Microsecond
 	// busyMillis is the time for which a statement of a reader waits while another connection has a lock, in milliseconds.
 	busyMillis = 10000

@@ -191,7 +191,7 @@ func counts(title string, outcomes []transfer.Outcome) [][]string {
 	statuses := []transfer.Status{transfer.Created, transfer.Updated, transfer.Unchanged, transfer.Kept, transfer.Declined, transfer.Dropped}
 	byKind := map[string]map[transfer.Status]int{}
 	for _, o := range outcomes {
-		if o.Kind == "placement" && o.Status == transfer.Unchanged { // it belongs to a component that is counted
+		if o.Kind == "placement" && o.Status == transfer.Unchanged { // the placement belongs to a component that is counted
 			continue
 		}
 		if byKind[o.Kind] == nil {

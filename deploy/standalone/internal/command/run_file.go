@@ -20,7 +20,7 @@ import (
 
 // runHeader is the first line of the file of a run.
 type runHeader struct {
-	Kind      string        `json:"kind"` // run
+	Kind      string        `json:"kind"` // "run"
 	RunID     string        `json:"runId"`
 	URL       string        `json:"url"`
 	Dashboard string        `json:"dashboard"` // slug; empty: all dashboards of the source
@@ -51,9 +51,9 @@ type runLine struct {
 type runFile struct {
 	runHeader
 	file    *os.File
-	planned map[string]transfer.Outcome // by name
+	planned map[string]transfer.Outcome // records that the run was about to create, by name
 	fresh   map[string]bool             // names that this process has planned
-	written map[string]transfer.Outcome // by name
+	written map[string]transfer.Outcome // records that the run has created or updated, by name
 	done    bool                        // the run has written all it could
 	undone  bool
 }
@@ -229,7 +229,7 @@ func (f *runFile) found(outcomes []transfer.Outcome) error {
 	return f.wrote(slices.DeleteFunc(slices.Clone(outcomes), func(o transfer.Outcome) bool { return o.Status != transfer.Unchanged }))
 }
 
-// wrote adds what the run has created or updated.
+// wrote adds the records that the run has created or updated.
 func (f *runFile) wrote(outcomes []transfer.Outcome) error {
 	var records []any
 	for _, o := range outcomes {
