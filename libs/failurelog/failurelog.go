@@ -44,7 +44,7 @@ type state struct {
 func New(log *slog.Logger) *Log { return &Log{log: log, known: make(map[Cause]*state)} }
 
 // Failed counts a failure. It logs the first failure of an outage, unless the last line about the cause is younger than
-// quiet, and then one failure each minute. The attributes describe the failure.
+// quiet, and then at most one failure each minute. The attributes describe the failure.
 func (l *Log) Failed(ctx context.Context, cause Cause, err error, attributes ...any) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

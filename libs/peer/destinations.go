@@ -81,7 +81,7 @@ type versionReply struct {
 	err        error
 }
 
-// KeepDestinations returns a client that caches the destinations that the client of returns.
+// KeepDestinations returns a client that resolves with its argument and caches the destinations.
 func KeepDestinations(of Versions) *Destinations {
 	return &Destinations{Versions: of, Now: time.Now, organizations: make(map[string]*organization)}
 }
@@ -186,7 +186,7 @@ func (d *Destinations) find(organization string, query topic.ResolveQuery, reply
 	return unknown
 }
 
-// keep caches destinations that were read after version was. It does not cache destinations of deleted recipients.
+// keep caches destinations that were read after the version of the organization. It does not cache destinations of deleted recipients.
 func (d *Destinations) keep(of string, found []topic.Destination, version int64, read time.Time) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

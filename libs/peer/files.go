@@ -75,8 +75,8 @@ func FilesAtOnce() (names []string) {
 	return names
 }
 
-// Name returns the name of the file in an edition. The name of the page is empty. Name is not for a file with a parameter:
-// the name of such a file is the path of the request.
+// Name returns the name of the file in an edition. The name of the page is empty. For a file with a parameter, Name returns
+// a pattern: the name of such a file is the path of the request.
 func (f DashboardFile) Name() string { return strings.TrimPrefix(cmp.Or(f.Of, f.Path), "/") }
 
 // HasParameter reports whether the path has a parameter, so that it matches several files.

@@ -1,5 +1,5 @@
-// Package quota limits how often visitors and members cause messages or try secrets. It counts in Redis, for all processes of a
-// service together.
+// Package quota limits how often visitors and members cause messages or try secrets. It counts in Redis, for all processes
+// that use the same Redis together.
 //
 // Decisions:
 //

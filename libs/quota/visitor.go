@@ -46,8 +46,8 @@ func (c *Counter) TextTo(ctx context.Context, number string) (wait time.Duration
 }
 
 // Code counts a try of a code by a visitor at the IP address, and returns 0. If the limit is reached, it counts nothing and
-// returns the time until the next try is allowed. There is no limit for a phone number, because anybody could then prevent the owner of the number from confirming.
-// Each code has its own limit instead.
+// returns the time until the next try is allowed. There is no limit for a phone number, because anybody could then prevent
+// the owner of the number from confirming. Each code has its own limit instead.
 func (c *Counter) Code(ctx context.Context, ip string) (wait time.Duration) {
 	return c.Take(ctx, "code-from:"+network(ip), Limit{codesFrom, codeWindow})
 }

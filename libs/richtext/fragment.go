@@ -89,7 +89,8 @@ type fragment struct {
 }
 
 // parseFragment returns the text of an HTML fragment with its supported formatting. Unsupported blocks become
-// paragraphs. Other unsupported elements become text, or nothing if they are hidden. It reads the fragment once, so its time is proportional to the length.
+// paragraphs. Other unsupported elements become text, or nothing if they are hidden. parseFragment reads the fragment once,
+// so its time is proportional to the length.
 func parseFragment(text string) *node {
 	f := fragment{open: []*node{{kind: "doc"}}}
 	tokens := html.NewTokenizer(strings.NewReader(text))

@@ -132,8 +132,8 @@ func (s *Service) Relay(ctx context.Context) error {
 
 // Work describes what a service does besides serving requests.
 type Work struct {
-	// Start runs in order, after the migration of the database and the check of the secret. Until the last function has
-	// returned, the service responds to each request with 503.
+	// Start runs in order, after the migration of the database and the check of the secret. The service is not ready
+	// before the last function has returned.
 	Start []func(context.Context) error
 	// Background runs after Start until ctx ends.
 	Background []func(context.Context) error

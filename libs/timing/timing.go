@@ -20,8 +20,8 @@ func Run[T any](ctx context.Context, operation func() (T, error)) (T, error) {
 	return result, err
 }
 
-// Wait returns when a multiple of Unit has passed since start, or ctx has ended. It is for an operation that hides its duration only if
-// it fails.
+// Wait returns when a multiple of Unit has passed since start, or ctx has ended. It is for an operation that hides its
+// duration only if it fails.
 func Wait(ctx context.Context, start time.Time) {
 	select {
 	case <-ctx.Done():
