@@ -19,7 +19,7 @@ func (c *comparison) differ(format string, args ...any) {
 	c.differences = append(c.differences, fmt.Sprintf(format, args...))
 }
 
-// match compares a text of the response with a pattern.
+// match adds a difference unless the text matches the pattern.
 func (c *comparison) match(place, pattern, text string) {
 	if err := c.vars.match(pattern, text); err != nil {
 		c.differ("%s: %v", place, err)

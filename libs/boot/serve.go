@@ -39,8 +39,8 @@ type Service struct {
 	// Start contains the steps that prepare the engines, in order. Each step waits for its engine and logs that it waits.
 	// Until the last step returns, every request except /healthz gets status 503.
 	Start []func(ctx context.Context) error
-	// Ready contains the checks for /readyz, by the name of the checked engine or service. A Tolerable error is shown
-	// there, but the service counts as ready.
+	// Ready contains the checks for /readyz, by the name of the checked engine or service. /readyz lists a
+	// Tolerable failure, but does not respond with 503.
 	Ready map[string]func(ctx context.Context) error
 	// Background contains consumers and relays. They run from the end of Start until ctx ends. They may then finish
 	// running work before they return.

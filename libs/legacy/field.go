@@ -85,7 +85,7 @@ type Relation struct {
 	// records, and "" means "legacyId". Without Match it is a field of this record, and "" means that filters by id
 	// are not allowed.
 	FindID string
-	// Match returns the keys of the caller's related records that fulfil all conditions. The filter then requires
-	// that Find is one of these keys.
+	// Match returns the keys of the organization's related records that fulfil all conditions. The filter then requires
+	// that the value of Field.Find is one of these keys.
 	Match func(ctx context.Context, caller passport.Passport, where []find.Condition) (keys []string, err error)
 }

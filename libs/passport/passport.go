@@ -1,11 +1,11 @@
 // Package passport signs and verifies the token that names the caller of a request. The
-// gateway sends a passport with each request that it forwards, and a service sends one
-// with each call to another service. A service accepts no request without a valid
-// passport, so a client that reaches a service directly is refused.
+// gateway sends a passport with each request that it forwards, and a service sends a
+// passport with each call to another service. A service refuses a request without a valid
+// passport, except for its health checks, so a client cannot use a service directly.
 //
 // A passport is the HTTP header Bellbuoy-Passport: base64url(JSON) "." base64url(
 // HMAC-SHA256). The key is derived from BELLBUOY_SECRET. The format is our own and not a
-// JWT, because there is one algorithm and one issuer, and nothing to negotiate. A passport
+// JWT, because the algorithm and the key are fixed: nothing is negotiated. A passport
 // names the one service that may accept it and expires after 60 seconds, which limits
 // the use of a copied passport.
 package passport

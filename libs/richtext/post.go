@@ -23,7 +23,7 @@ func SlackEscape(text string) string { return slackEntities.Replace(Shown(text))
 // A heading becomes a bold line, all other elements become text. No text of it mentions anybody.
 func DiscordText(safe string) string { return discordDialect().join(linesOf(safe, false)) }
 
-// DiscordPlain escapes plain text so that Discord shows it unchanged.
+// DiscordPlain escapes Markdown and mentions in a text, and trims it.
 func DiscordPlain(text string) string { return plainLines(text, discordSigns) }
 
 // MarkdownText converts HTML that this package has rendered into the Markdown of chat programs that accept the messages of

@@ -144,7 +144,7 @@ func record(value jsontext.Value, into any) (field, text string) {
 	return "", "is no valid JSON; the record is left out"
 }
 
-// decodeYAML decodes a file of YAML. The error is one line, which names the place.
+// decodeYAML decodes YAML. The error is one line, with the line number if it is known.
 func (b *builder) decodeYAML(content []byte, into any) error {
 	if err := b.next(len(content)); err != nil {
 		return err

@@ -352,7 +352,7 @@ func (s settings) groupOf(component string) (group string, there bool) {
 	return "", false
 }
 
-// putPlacements replaces the components of a dashboard, and returns the dashboard. version is that of Request.
+// putPlacements replaces a dashboard's components, and returns its settings. version is the If-Match; 0: any.
 func (r *run) putPlacements(ctx context.Context, id string, version int64, all []placement) (settings, error) {
 	var changed oneDashboard
 	request := Request{Method: http.MethodPut, Path: dashboardsPath + "/" + id + "/components", Version: version, Body: map[string]any{"components": all}}

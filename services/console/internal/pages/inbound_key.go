@@ -92,7 +92,7 @@ func inboundKeyOf(form *forms.Form) app.NewInboundKey {
 	}
 }
 
-// inboundEdit changes a key. A revoked key is not found.
+// inboundEdit shows the form of a key and changes the key. A revoked key gives 404.
 func (p *pages) inboundEdit(v *visit) error {
 	return entitled(func(v *visit) error {
 		key, err := v.findInboundKey(v.Param("id"))

@@ -57,7 +57,7 @@ func Chosen(cell string, components []Component) ([]string, error) {
 	return ids, nil
 }
 
-// idsOf returns the ids of the components whose id is the text, or whose name is the text if case is ignored.
+// idsOf returns the id that equals the text, or else the ids of all components with this name in any case.
 func idsOf(text string, components []Component) (ids []string) {
 	for _, c := range components {
 		if c.ID == text {

@@ -137,8 +137,8 @@ func (a *account) refine(ctx context.Context, result *dispatch.Result, body []by
 	}
 }
 
-// refusal returns the code of a refused request. It reads the API's own code from the body of the response. CodeGone
-// and CodeOptedOut mean that no later message can reach the number. The HTTP status 410 does not mean that.
+// refusal returns the code for the member code in the body of a refused request. CodeGone and CodeOptedOut mean that the
+// number accepts no later message. The status 410 of an account does not mean that, unlike in dispatch.CodeOf.
 func refusal(body []byte) deliverylog.Code {
 	var refused struct{ Code int }
 	if json.Unmarshal(body, &refused) != nil {

@@ -103,9 +103,9 @@ func (s *Sender) refresh(m *member) bool {
 	return again.err == nil
 }
 
-// fresh reports whether the attempt may start now, although it may have waited after refresh. If the destination was
+// fresh reports whether the attempt may still start after its wait for the store or a connection. If the destination was
 // requested more than tooLate ago, fresh calls refresh. It returns false if refresh fails, or if refusal returns a code for
-// the new destination. It does not call refresh twice, because then nothing would be sent while the service responds slowly.
+// the new destination. fresh calls refresh only once, so that slow responses of the recipient's service stop no messages.
 func (s *Sender) fresh(m *member, event *topic.EventState) bool {
 	if s.queue.now().Sub(m.requestedAt) <= tooLate {
 		return true

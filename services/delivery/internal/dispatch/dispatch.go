@@ -80,8 +80,8 @@ type Store interface {
 	ChangesOf(ctx context.Context, organization, event string, limit int) ([]topic.EventChange, error)
 	// PlannedPages returns those ids with which a PlannedPage is stored.
 	PlannedPages(ctx context.Context, ids []string) (map[string]bool, error)
-	// Recorded returns the stored deliveries of the changes to the recipients, as rows: the rows in any partition, and the
-	// members of blocks in the partitions of recipients.
+	// Recorded returns, as rows, the stored deliveries of each change to each recipient. It reads the rows of any partition,
+	// but only the blocks of the recipient's partition.
 	Recorded(ctx context.Context, changes []string, recipients []Placed) ([]deliverylog.Delivery, error)
 	// Replays returns the rows whose ReplayOf is one of the logs.
 	Replays(ctx context.Context, logs []string) ([]deliverylog.Delivery, error)

@@ -27,8 +27,8 @@ type Snapshot struct {
 	// Raised is, by id, the number that a calendar adds to the Version of a maintenance that was withdrawn and is shown
 	// again.
 	Raised map[string]int64 `json:"raised"`
-	// FeedChangedAt is the time at which the dashboard's feed last changed, if the feed has no items now. Otherwise it
-	// is not used.
+	// FeedChangedAt is the date of a feed without items, unless an item of Events expired later. A feed with items ignores
+	// it.
 	FeedChangedAt time.Time `json:"feedChangedAt"`
 	// Months is the months that have a page of history, the newest first, as yyyy-mm in the dashboard's zone.
 	Months []string `json:"months"`

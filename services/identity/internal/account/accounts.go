@@ -119,7 +119,7 @@ type Options struct {
 	Issuers       Issuers
 	// SignOnResolve names issuers that need not be public.
 	SignOnResolve egress.Resolve
-	// Secret is the secret of the platform, for tickets and links.
+	// Secret is the platform's secret, for seals and signatures.
 	Secret string
 	// ConsoleBaseURL is the base URL of the links to the console.
 	ConsoleBaseURL string

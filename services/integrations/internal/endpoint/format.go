@@ -14,7 +14,7 @@ const maxIntervalMs = 60_000
 // slackIntervalMs is the default of MinInterval for topic.FormatSlack. Chat programs limit the rate of messages.
 const slackIntervalMs = 1_000
 
-// MinInterval returns the minimum time between two messages to the URL, in milliseconds.
+// MinInterval returns MinIntervalMs, or else the default of the Format, in milliseconds.
 func (e Endpoint) MinInterval() int {
 	switch {
 	case e.MinIntervalMs != nil:

@@ -9,8 +9,8 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
 
-// Sweep revokes old claims, which killed processes have not removed, and deletes requests of visitors that were not
-// verified in time.
+// Sweep revokes claims on URLs that are older than claimLife, and deletes requests of visitors that were not verified in
+// time.
 func (s *Endpoints) Sweep(ctx context.Context) error {
 	return errors.Join(
 		find.EachUntil(ctx, s.Store.Slots, FieldClaimed, s.Now().Add(-claimLife), func(slots Slots) error {

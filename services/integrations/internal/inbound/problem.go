@@ -236,7 +236,7 @@ func (p *Problem) finish(eventID string, failed bool, now time.Time) {
 	}
 }
 
-// Problems returns a page of the organization's problems, the one that changed last first.
+// Problems returns a page of the organization's problems, ordered by Since, newest first.
 func (s *Inbound) Problems(ctx context.Context, organization string, limit int, after string) (find.Page[Problem], error) {
 	return s.Store.Problems.Find(ctx, find.Query{
 		Where: []find.Condition{find.Eq(FieldOrganization, organization)}, Order: []find.Order{{Field: FieldSince, Descending: true}},
@@ -269,7 +269,8 @@ type counted struct {
 	left map[string]allowance
 }
 
-// allowance is a number of problems. It ends at until, because other processes store problems of the key, too.
+// allowance is the number of problems that a key may store before until without another count. Other processes store
+// problems of the key, too.
 type allowance struct {
 	problems int64
 	until    time.Time
