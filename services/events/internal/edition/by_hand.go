@@ -34,14 +34,16 @@ func (s *ShownComponent) stateAt(at time.Time, ofEvents catalog.Impact) catalog.
 	return ofEvents
 }
 
-// spans returns ofEvents, the spans of the events, together with the times in which states by hand count in the uptime.
+// spans returns ofEvents, the spans of the events on the component, together with the times in which states by hand
+// count in its uptime.
 func (s *ShownComponent) spans(ofEvents []uptime.Span) []uptime.Span {
 	all := map[string][]uptime.Span{s.ID: slices.Clone(ofEvents)}
 	collect(all, "", s.Counted)
 	return all[s.ID]
 }
 
-// redoByHand adds the days to redo on which the counted states by hand differ from those of the former state.
+// redoByHand adds to redo the days on which the counted states by hand of a component differ from those in the former
+// state.
 func (m *composition) redoByHand() {
 	for i := range m.state.Snapshot.Components {
 		component := &m.state.Snapshot.Components[i]

@@ -23,8 +23,8 @@ type chunk struct {
 	id     string       // id of the Part with the events; empty: not stored yet
 	events []shownEvent // the newest first, at least one
 	open   bool         // at least one event is open
-	// recentUntil is the minimum, over the closed events, of the later of start and end. If since is before
-	// recentUntil, ShownEvent.recent returns true for all events of the chunk.
+	// recentUntil is the minimum, over the closed events, of the later of start and end. ShownEvent.recent returns true
+	// for all events of the chunk if its argument is before recentUntil.
 	recentUntil time.Time
 	from, to    time.Time // all Spans are between these times
 	size        int       // approximate number of bytes in memory
@@ -48,7 +48,7 @@ func newChunk(events []shownEvent) *chunk {
 // chunks is the events of a state, the newest first.
 type chunks []*chunk
 
-// all returns the events.
+// all returns the events, the newest first.
 func (c chunks) all() iter.Seq[shownEvent] {
 	return func(yield func(shownEvent) bool) {
 		for _, one := range c {
@@ -110,7 +110,7 @@ func (c chunks) get(id string) shownEvent {
 	return shownEvent{}
 }
 
-// with inserts an event. It changes c and returns the result, like append.
+// with inserts an event at its place in the order newestFirst. It changes c and returns the result, like append.
 func (c chunks) with(e shownEvent) chunks {
 	if len(c) == 0 {
 		return chunks{newChunk([]shownEvent{e})}

@@ -107,8 +107,8 @@ func (m *composition) rename() {
 	}
 }
 
-// on returns a copy of the event for the components in names, which has their names by id. The copy, with its entries,
-// has only the impacts on these components.
+// on returns a copy of the event. The copy and its entries have only the impacts on the components in names. names has
+// the names of the components by id. The impacts of the copy have these names.
 func (e ShownEvent) on(names map[string]string) ShownEvent {
 	e.Impacts = slices.DeleteFunc(slices.Clone(e.Impacts), func(i ShownImpact) bool { _, there := names[i.ComponentID]; return !there })
 	for i := range e.Impacts {
@@ -288,11 +288,11 @@ func (m *composition) finish() {
 // at the request.
 const dayEndSpread = 6 * time.Hour
 
-// expires returns the time at which the scheduler renders the page again even without a write: the next time at which an
-// event begins or a state by hand ends, but at the latest a time in the dayEndSpread after the end of the day. This time
-// is not the end itself, because most days end at the same moment, and the scheduler would need minutes for all pages.
-// While a component has a span with another impact than UnderMaintenance, the time is at most a minute later, because
-// the uptime changes. A maintenance does not change an uptime.
+// expires returns the time at which the scheduler renders the page again even without a write. This is the next time at
+// which an event begins or a state by hand ends, but at the latest a time in the dayEndSpread after the end of the day.
+// The scheduler does not render at the end of the day itself, because most days end at the same moment, and it would
+// need minutes for all pages. While a component has a span with another impact than UnderMaintenance, the time is at
+// most a minute after the snapshot's time, because the uptime changes. A maintenance does not change an uptime.
 func (m *composition) expires() time.Time {
 	next := m.calendar.Today().To.Add(spread(m.state.Snapshot.Dashboard.ID, dayEndSpread))
 	if change := m.state.nextChange(); change != nil {
@@ -317,7 +317,8 @@ func spread(id string, over time.Duration) time.Duration {
 	return time.Duration(hash.Sum64() % uint64(over))
 }
 
-// sameComponents reports whether the components equal those of a state. It ignores the fields that depend on events.
+// sameComponents reports whether the components equal those of a state. It ignores State, Days, Uptime and
+// FeedChangedAt.
 func sameComponents(was *State, components []ShownComponent) bool {
 	return slices.EqualFunc(was.Snapshot.Components, components, func(a, b ShownComponent) bool {
 		for _, one := range []*ShownComponent{&a, &b} {

@@ -11,13 +11,14 @@ import (
 )
 
 const (
-	withdrawnDays = 30  // number of days after the planned end of a maintenance
-	maxWithdrawn  = 500 // a limit, because the head of each edition stores Withdrawn
+	withdrawnDays = 30  // a maintenance stays in Withdrawn for this many days after its planned end
+	maxWithdrawn  = 500 // maximum length of Withdrawn, because the head of each edition stores it
 )
 
-// leaveMissing finds the events of the former state that the present state does not have. Their components were hidden
-// or removed from the dashboard, or readAll did not find them. It calls leaveFeeds for these events, and withdraw for
-// the recent ones. It also withdraws a maintenance that has become an incident.
+// leaveMissing finds the events of the former state that the present state does not have: their components were hidden
+// or removed from the dashboard, the events are not recent any more, or readAll did not find them. It calls leaveFeeds
+// for these events, and withdraw for the recent ones. It also withdraws a recent maintenance that has become an
+// incident.
 func (m *composition) leaveMissing() {
 	if m.was == nil {
 		return
@@ -52,9 +53,9 @@ func (m *composition) withdraw(e *ShownEvent) {
 	delete(s.Raised, e.ID)
 }
 
-// restore removes a maintenance that visitors see again from Withdrawn. Calendars ignore a version that is not greater
-// than that of the cancellation. The version of the event may be smaller, because hiding a component does not change
-// the event. So restore stores in Raised the number that calendars must add to the version.
+// restore removes a maintenance that visitors see again from Withdrawn. Calendar programs ignore a version that is not
+// greater than that of the cancellation. The version of the event may be smaller, because hiding a component does not
+// change the event. So restore stores in Raised the number that maintenance.ics adds to the version.
 func (m *composition) restore(e *ShownEvent) {
 	s := &m.state.Snapshot
 	at := slices.IndexFunc(s.Withdrawn, func(w ShownEvent) bool { return w.ID == e.ID })
@@ -67,8 +68,8 @@ func (m *composition) restore(e *ShownEvent) {
 	s.Withdrawn = slices.Delete(s.Withdrawn, at, at+1)
 }
 
-// forgetWithdrawn removes entries of Withdrawn and Raised that calendars do not need any more. It keeps at most
-// maxWithdrawn entries of Withdrawn, the last ones.
+// forgetWithdrawn removes the maintenances from Withdrawn whose planned end is more than withdrawnDays ago, and keeps
+// only the last maxWithdrawn of the others. It removes the numbers from Raised whose events are not in the state.
 func (m *composition) forgetWithdrawn() {
 	s := &m.state.Snapshot
 	s.Withdrawn = slices.DeleteFunc(s.Withdrawn, func(e ShownEvent) bool {
@@ -121,8 +122,8 @@ func (m *composition) leaveFeeds(e *ShownEvent) {
 	}
 }
 
-// itemAt returns the time of the newest feed item of the event, or nil if it has none. An event without entries has one
-// item. An imported entry, and an imported event without entries, has none.
+// itemAt returns the time of the newest feed item of the event, or nil if the event has no item. Each entry that was
+// not imported is an item. An event without entries is one item, unless the event was imported.
 func (e *ShownEvent) itemAt() *time.Time {
 	if len(e.Entries) == 0 && !e.Imported {
 		return &e.CreatedAt

@@ -14,9 +14,9 @@ const recentDays = 90 // a snapshot has the closed events of this many days, and
 //
 // Every writer of a record renders the pages that show the record, and passes the record. So the data of other records
 // in the former state are right, or the writers of those records correct them. A write therefore costs about the same
-// for any number of events. Events are read only if there is no former state of the present format, if the zone or
-// Since of a component changes, if a component is added, if the first month may be later, or if days are computed again
-// for which the state does not have all events.
+// for any number of events. Events are read only if there is no former state of the present format, if the time zone of
+// the dashboard or Since of a component changes, if a component is added, if the first month may be later, or if days
+// are computed again for which the state does not have all events.
 type composition struct {
 	records  *catalog.Store
 	was      *State // former state; nil: none

@@ -11,7 +11,7 @@ import (
 type decodedEdition struct {
 	Part   // the head of the edition, without Body
 	state  State
-	former string // id of the previous edition; empty if the process has read this edition from the store
+	former string // id of the previous edition; empty if there was none, or if the process has read this edition from the store
 	// snapshot returns the snapshot with the events.
 	snapshot func() Snapshot
 }

@@ -58,7 +58,7 @@ type Options struct {
 	Renderer  Renderer
 	Tries     Tries
 	Addresses catalog.Addresses
-	Secret    string // key of the signed values in editions
+	Secret    string // key that signs PageAccess.Password and PageAccess.FeedKey
 	Now       func() time.Time
 	Log       *slog.Logger
 }
@@ -90,8 +90,8 @@ func New(records catalog.Store, store Records, options Options) *Editions {
 
 // Tries limits how many wrong passwords a visitor may try.
 type Tries interface {
-	// Try counts a try of the IP address and returns 0. If too many tries were made, it returns the time until the next
-	// one is allowed.
+	// Try counts a try to enter a password of the dashboard from the IP address, and returns 0. If too many tries are
+	// counted already, it returns the time until the next try is allowed.
 	Try(ctx context.Context, ip, dashboard string) (wait time.Duration)
 	// TryWasRight undoes the count of a try with the right password.
 	TryWasRight(ctx context.Context, ip, dashboard string)

@@ -96,9 +96,9 @@ func (o Overall) Description() string {
 	return "All Systems Operational"
 }
 
-// Indicators returns the present indicators of dashboards, by id. It reads only two values of each page, unless ChangesAt
-// has passed or a former version of the program has stored the page. Then it reads the page, and renders it again if it is
-// overdue. The end of a day changes no indicator.
+// Indicators returns the present indicators of dashboards, by id. It reads only Indicator and ChangesAt of each page,
+// unless ChangesAt has passed or a former version of the program has stored the page. Then it reads the page, and
+// renders it again if it is overdue. It does not read DayEndsAt, because the end of a day changes no indicator.
 func (e *Editions) Indicators(ctx context.Context, dashboards []catalog.Dashboard) (map[string]Indicator, error) {
 	slugs := find.Values(dashboards, func(d catalog.Dashboard) string { return d.Slug })
 	rows, err := e.store.Pages.Keys(ctx, find.Query{Where: []find.Condition{find.In(catalog.FieldSlug, slugs...)}}, FieldIndicator, FieldChangesAt)

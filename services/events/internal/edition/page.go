@@ -12,7 +12,8 @@ import (
 )
 
 // PublishedPage is what visitors of a dashboard get at present: the public list (Rows), and the edition with all other
-// files. It is rendered again when a record that it shows changes, when a visitor finds it overdue, and when it expires.
+// files. It is rendered again when a record that it shows changes, when a request finds it overdue, and when it
+// expires.
 type PublishedPage struct {
 	DashboardID string            `json:"dashboardId"`
 	Slug        string            `json:"slug"`
@@ -55,8 +56,8 @@ type PageAccess struct {
 	FeedKey    string             `json:"feedKey"`  // Snapshot.FeedKey
 }
 
-// overdue reports whether a request of a visitor at the given time renders the page, although no record was written.
-// It returns true from ChangesAt or DayEndsAt on, and for a page that a former version of the program has written.
+// overdue reports whether a request for the page at the given time renders it again, although no record was written. It
+// returns true from ChangesAt or DayEndsAt on, and for a page that a former version of the program has written.
 func (p *PublishedPage) overdue(now time.Time) bool {
 	return passed(p.ChangesAt, now) || passed(p.DayEndsAt, now) || p.DayEndsAt == nil && p.ExpiresAt != nil
 }
@@ -74,7 +75,8 @@ type Seen struct {
 const (
 	// seenFor is how long a page records the version of a written event. A rendering takes only seconds.
 	seenFor = 10 * time.Minute
-	// keepFormer is how long an edition is stored at least after it was replaced. A gateway may still request its files.
+	// keepFormer is the minimum age of a former edition that sweep deletes. A gateway may still request the files of a
+	// newer one.
 	keepFormer = time.Minute
 	// sweepAfter is the time from the first edition after a sweep to the next sweep. The page of an open incident gets an
 	// edition each minute. A sweep for each edition took a seventh of the processor time of the idle service.

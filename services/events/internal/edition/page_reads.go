@@ -41,7 +41,8 @@ func (e *Editions) PublicDashboard(ctx context.Context, at Address) (catalog.Das
 	return dashboard, err
 }
 
-// OnlyDashboard returns the slug of the enabled dashboard if the installation has exactly one, else NotFound.
+// OnlyDashboard returns the slug of the only enabled dashboard of the installation. It returns NotFound if no dashboard
+// or more than one is enabled.
 func (e *Editions) OnlyDashboard(ctx context.Context) (slug string, err error) {
 	rows, err := e.store.Pages.Keys(ctx, find.Query{Where: []find.Condition{find.Eq(FieldEnabled, true)}, Limit: 2}, catalog.FieldSlug)
 	if err == nil && len(rows) != 1 {

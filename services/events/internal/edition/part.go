@@ -13,8 +13,9 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/fault"
 )
 
-// Part is a stored part of the editions of a dashboard: the head of one edition, or a chunk or day that several
-// editions may share. The id of the head is the id of the edition. Parts never change.
+// Part is a stored part of the editions of a dashboard: the head of one edition, the events of a chunk, or the days of
+// the components on one date. Several editions may share a chunk or days. The id of the head is the id of the edition.
+// Parts never change.
 //
 // Decision. An edition is several records, because MongoDB refuses a record of more than 16 MiB, and because a write
 // then encodes and stores only the parts that it changes. Head and parts are stored in one collection, so that a write
@@ -82,7 +83,7 @@ func (f *StoredFile) Key() string { return f.EditionID + "/" + f.File.Name }
 
 func noFile() error { return fault.New(fault.NotFound, "The dashboard has no such file.") }
 
-// uses returns the ids of the parts of a head.
+// uses returns the ids of the parts that a head names: the chunks, then the days.
 func (p *Part) uses() []string {
 	ids := slices.Clone(p.Chunks)
 	for _, day := range p.Days {

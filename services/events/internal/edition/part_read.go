@@ -7,7 +7,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/services/events/internal/uptime"
 )
 
-// edition returns the edition with the id, or NotFound.
+// edition returns the edition with the id from the cache or from the store, or NotFound.
 func (e *Editions) edition(ctx context.Context, id string) (*decodedEdition, error) {
 	if known, there := e.decoded.byID.Get(id); there {
 		return known, nil

@@ -14,9 +14,9 @@ import (
 // deletedAtOnce is the maximum number of keys in one deletion.
 const deletedAtOnce = 100
 
-// deleteEditions deletes the parts and files of a dashboard whose CreatedAt is at most before, except those of the
-// edition kept. It finds the files by their own times and not through their editions, because a file may be stored
-// after its edition was deleted.
+// deleteEditions deletes the files and parts of a dashboard whose CreatedAt is at most the time in before. It keeps
+// those of the edition with the id kept; see also deleteParts. It finds the files by their own CreatedAt and not
+// through their editions, because a file may be stored after its edition was deleted.
 func (e *Editions) deleteEditions(ctx context.Context, dashboardID, kept string, before time.Time) error {
 	return errors.Join(e.deleteFiles(ctx, dashboardID, kept, before), e.deleteParts(ctx, dashboardID, kept, before))
 }
@@ -30,8 +30,9 @@ func (e *Editions) deleteFiles(ctx context.Context, dashboardID, kept string, be
 	return deleteAll(ctx, e.store.Files, dashboardID, slices.DeleteFunc(rows, func(row find.Row) bool { return row.Values[1] == kept }))
 }
 
-// deleteParts deletes the parts whose CreatedAt is at most before, except the head kept and the parts that a remaining
-// edition uses. An edition that is stored meanwhile uses only parts of the kept edition and newer parts.
+// deleteParts deletes the parts whose CreatedAt is at most the time in before, except the head with the id kept and the
+// parts that a remaining head uses. An edition that is stored meanwhile uses only parts of the kept edition and newer
+// parts.
 func (e *Editions) deleteParts(ctx context.Context, dashboardID, kept string, before time.Time) error {
 	rows, err := e.store.Parts.Keys(ctx, find.Query{Where: []find.Condition{find.Eq(FieldDashboard, dashboardID)}}, FieldCreatedAt, FieldNumber)
 	if err != nil {
@@ -79,7 +80,7 @@ func deleteAll[T any](ctx context.Context, from find.Collection[T], dashboardID 
 	return nil
 }
 
-// createdAt returns the value of FieldCreatedAt, the first of the row, in milliseconds since 1970.
+// createdAt returns the first value of a row, which must be FieldCreatedAt, in milliseconds since 1970.
 func createdAt(row find.Row) int64 {
 	at, _ := row.Values[0].(int64)
 	return at

@@ -18,15 +18,17 @@ import (
 const (
 	// dayEndWait is how long a visitor's request waits for the page of a new day. A gateway waits longer for a response.
 	dayEndWait = 250 * time.Millisecond
-	// dayEndPause is the time after a failure in which no request renders the page of a new day.
+	// dayEndPause is the time after a failed rendering in which no request renders the page of the dashboard for a new
+	// day.
 	dayEndPause = 5 * time.Second
 	maxDayEnds  = 100_000 // maximum number of dashboards whose pause is in memory
 )
 
 var dayEndFailed = failurelog.Cause{Message: "The page of a new day cannot be rendered yet. Visitors see the page of the former day."} // never changes
 
-// current returns page, or renders it again if it is overdue. If only the day has ended and the rendering fails or is slow,
-// it returns page: yesterday's page is better than none. It returns a given error unchanged.
+// current returns page, or renders it again if it is overdue. If only the day has ended and the rendering fails or
+// takes longer than dayEndWait, it returns page: yesterday's page is better than none. If err is not nil, it returns
+// page and err.
 func (e *Editions) current(ctx context.Context, page PublishedPage, err error) (PublishedPage, error) {
 	now := e.Now()
 	switch until, paused := e.dayEnds.Get(page.DashboardID); {
@@ -202,7 +204,8 @@ func (e *Editions) accessOf(d *catalog.Dashboard) PageAccess {
 }
 
 // rows returns the rows and the components of a page. It loads a component only if it is in written, if the former page
-// has no row for it, or if the state is outdated. So a page with many rows costs little more than a page with few.
+// has no row for it, or if there is no state or the state is outdated. So a page with many rows costs little more than
+// a page with few.
 func (e *Editions) rows(ctx context.Context, former *PublishedPage, was *State, dashboard *catalog.Dashboard, written []catalog.Written) ([]ListedComponent, []ShownComponent, error) {
 	kept := &PublishedPage{}
 	shown := map[string]ShownComponent{}

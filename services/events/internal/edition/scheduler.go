@@ -83,9 +83,9 @@ func (e *Editions) renewPage(ctx context.Context, id string) error {
 	return e.sweep(ctx, page, now)
 }
 
-// sweep deletes the editions of a page that are not current. These are former editions, and editions that a process
-// stored before it died without writing the page. If the dashboard was deleted, sweep deletes all editions and the
-// page.
+// sweep deletes the editions of a page that are not current and were stored at least keepFormer ago. These are former
+// editions, and editions that a process stored before it died without writing the page. If the dashboard was deleted,
+// sweep deletes all editions and the page.
 func (e *Editions) sweep(ctx context.Context, page PublishedPage, now time.Time) error {
 	if page.Removed {
 		if err := e.deleteEditions(ctx, page.DashboardID, "", now); err != nil {

@@ -22,8 +22,9 @@ type Span struct {
 	Impact      catalog.Impact `json:"impact"`
 }
 
-// shownOnAll returns the event as a dashboard with all of its components shows it, without version and time of change. If
-// the event has no components, the dashboard is the first that the event names. Differ compares two of these results.
+// shownOnAll returns the event as a dashboard with all components of the event shows it, with zero Version and
+// UpdatedAt. If the event has no components, the dashboard is the first that the event names. Differ compares two of
+// these results.
 func shownOnAll(e *catalog.Event) shownEvent {
 	all := make(map[string]string, len(e.Links))
 	for _, link := range e.Links {
@@ -68,7 +69,8 @@ func shownImpacts(e *catalog.Event, components map[string]string) []ShownImpact 
 	return impacts
 }
 
-// spansOf returns the spans in which the event affects the components.
+// spansOf returns the spans in which the event affects the components, or nil if the event does not count (see
+// Event.Lasted).
 func spansOf(e *catalog.Event, components map[string]string) []Span {
 	from, end, counts := e.Lasted()
 	if !counts {
@@ -134,7 +136,8 @@ func firstStatus(e *catalog.Event, chronicle []catalog.Entry) catalog.Status {
 	return e.Status
 }
 
-// shownPostMortem returns a published post-mortem without its author and the owners of its action items; nil for none.
+// shownPostMortem returns a post-mortem without its author and the owners of its action items, or nil if it is not
+// published.
 func shownPostMortem(p *catalog.PostMortem) *ShownPostMortem {
 	if p == nil || !p.Published || p.PublishedAt == nil {
 		return nil

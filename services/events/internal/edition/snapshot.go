@@ -24,8 +24,8 @@ type Snapshot struct {
 	// Withdrawn is the maintenances that visitors have seen and do not see any more, until 30 days after their planned
 	// end. They have no text other than the title. Their Version is greater than all versions that visitors have seen.
 	Withdrawn []ShownEvent `json:"withdrawn"`
-	// Raised is, by id, the number that a calendar adds to the Version of a maintenance that was withdrawn and is shown
-	// again.
+	// Raised is, by id of a maintenance that was withdrawn and is shown again, the number that maintenance.ics adds to
+	// its Version.
 	Raised map[string]int64 `json:"raised"`
 	// FeedChangedAt is the date of a feed without items, unless an item of Events expired later. A feed with items ignores
 	// it.
