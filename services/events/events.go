@@ -7,7 +7,7 @@ import (
 	"context"
 	"net"
 	"strings"
-	_ "time/tzdata" // reports use the time zones of dashboards, also on a system without time zone files
+	_ "time/tzdata" // reports and pages use the time zones of dashboards, also on a system without time zone files
 
 	"github.com/bellbuoy/bellbuoy/libs/boot"
 	"github.com/bellbuoy/bellbuoy/libs/legacy"

@@ -291,7 +291,7 @@ func viewEventRow(d catalog.EventDetail) eventRowView {
 
 func viewAuthor(a catalog.Author) authorView { return authorView{optional.OrNull(a.UserID), a.Name} }
 
-// textOf returns nil, which is null in JSON, for an empty text.
+// textOf returns the text, or nil, which is null in JSON, for an empty or missing text.
 func textOf(text *catalog.Rich) *string {
 	if text == nil {
 		return nil

@@ -140,7 +140,7 @@ func changeEntry[B any](a api, c *web.Call[entryParameters, B], action string, c
 	})
 }
 
-// viewNewEntry returns the view of the entry that a write has appended.
+// viewNewEntry returns the view of the event and of the last entry of its timeline, which a write has appended.
 func viewNewEntry(detail catalog.EventDetail) newEntryView {
 	view := newEntryView{Event: viewEvent(detail)}
 	if n := len(detail.Timeline); n > 0 {

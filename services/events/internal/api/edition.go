@@ -49,8 +49,8 @@ func (a api) publicEdition(c *gin.Context) error {
 	return send(c, "application/json", "", etag.Of(body), body)
 }
 
-// editionFile responds with a file of an edition in the content coding that Accept-Encoding names. If it names none of
-// the file's codings, the file is sent uncompressed.
+// editionFile responds with a file of an edition. The value of Accept-Encoding must be one content coding. If the file
+// does not have this coding, or if the value is any other text, the file is sent uncompressed.
 func (a api) editionFile(c *gin.Context) error {
 	name := strings.TrimPrefix(c.Param("name"), "/")
 	file, err := a.editions.EditionFile(c.Request.Context(), c.Param("edition"), name)
@@ -100,8 +100,8 @@ func send(c *gin.Context, media, coding, tag string, body []byte) error {
 const maxEntry = 4 << 10 // maximum size of the password form, in bytes
 
 // enter handles POST {dashboard_url}/enter. For the right password it sets a cookie and responds 303 to the page. For a
-// wrong password it responds 403, and after too many tries 429. These two responses have no body, because the form is a
-// file of the edition.
+// wrong password it responds 403, and after too many wrong passwords 429. These two responses have no body, because the
+// form is a file of the edition.
 func (a api) enter(c *gin.Context) error {
 	c.Header("Cache-Control", "private, no-store")
 	c.Request.Body = http.MaxBytesReader(c.Writer, c.Request.Body, maxEntry)

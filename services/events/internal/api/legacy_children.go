@@ -10,7 +10,8 @@ import (
 	"github.com/bellbuoy/bellbuoy/services/events/internal/catalog"
 )
 
-// eventServices is the resource event/service/: the links between events and services.
+// eventServices is the resource event/service/: the links between events and components. The legacy interface calls a
+// component a service.
 func (a api) eventServices() legacy.Resource[catalog.LinkDetail] {
 	return legacy.Resource[catalog.LinkDetail]{
 		Name: "event/service",

@@ -267,7 +267,7 @@ func applyService(c *catalog.Component, in legacy.Input) error {
 	return nil
 }
 
-// serviceRelation returns the relation to a service. Its keys are uuids of components.
+// serviceRelation returns the relation to the resource service, which is a component. Its keys are uuids of components.
 func (a api) serviceRelation() *legacy.Relation {
 	return &legacy.Relation{
 		To: "service", Resolve: ofCaller(a.catalog.ComponentID), Fields: serviceFields(),

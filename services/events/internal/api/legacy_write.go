@@ -37,7 +37,7 @@ func applyEvent(d *catalog.EventEdit, in legacy.Input) error {
 	return errors.Join(outside, applyServices(d, in.Items("event_service")), applyUpdates(d, in.Items("event_update")), applyNotifications(d, in))
 }
 
-// checkTimes returns a fault for each time of the body that is before 1990, unless the event has the time already.
+// checkTimes returns a fault for each of start and end that is before 1990, unless the event has this time already.
 func checkTimes(d *catalog.EventEdit, in legacy.Input) error {
 	var start, end *time.Time
 	if !d.IsNew() {
@@ -169,8 +169,8 @@ func titleOf(description catalog.Rich) string {
 	return title
 }
 
-// applyServices adds the services of a body. An item with a resource_uri must name an existing link, which stays
-// unchanged.
+// applyServices links the event to the components that the items of event_service name. An item with a resource_uri
+// must name an existing link, which stays unchanged.
 func applyServices(d *catalog.EventEdit, items []legacy.Input) error {
 	var problems []error
 	for i, item := range items {
@@ -197,7 +197,7 @@ func applyUpdates(d *catalog.EventEdit, items []legacy.Input) error {
 		case fault.Is(err, fault.NotFound):
 			problems = append(problems, fault.Field("event_update", "item %d: must be an event update of this event", i+1))
 		case fault.As(err).Field == "timeline":
-			return err // the timeline is full, so all further items would fail too
+			return err // the timeline is full, so no further update can be appended
 		default:
 			problems = append(problems, fault.Field("event_update", "item %d: %s", i+1, err))
 		}
@@ -243,7 +243,8 @@ func ofUpdate(err error) error {
 // endpoints that alone receive the message.
 const maxChatMessage, maxChosenEndpoints = 5000, 100
 
-// noticeFields returns the channels ("Notifications triggered by legacy event create and update").
+// noticeFields returns the fields of the member notifications, one for each channel (specification, "Notifications
+// triggered by legacy event create and update").
 func noticeFields() []legacy.Field {
 	text := func(name string, most int) legacy.Field {
 		return legacy.Field{Name: name, Type: legacy.String, Max: most}

@@ -1,8 +1,9 @@
 // Package client calls the other services. Before a component is deleted, client asks the integrations service whether
 // an endpoint has no other component. Before a dashboard is created, client asks the identity service for the maximum
-// number of dashboards. It also reports the deletion of a component to the services of recipients. The report precedes
-// the response to the request that deletes the component, so that later requests do not find the component in these
-// services. A report that fails is only logged, because these services also receive topic.ComponentDeleted.
+// number of dashboards. It also reports the deletion of a component to the services with recipients, subscribers and
+// integrations. The report precedes the response to the request that deletes the component, so that later requests do
+// not find the component in these services. A report that fails is only logged, because these services also receive
+// topic.ComponentDeleted.
 package client
 
 import (

@@ -21,8 +21,8 @@ const (
 	maxLine = 75
 )
 
-// calendar returns maintenance.ics with the maintenances of the snapshot. Withdrawn maintenances have the status
-// cancelled.
+// calendar returns maintenance.ics with the maintenances of the snapshot. Withdrawn maintenances, and those that never
+// took place (see ShownEvent.Cancelled), have the status CANCELLED.
 func calendar(s *edition.Snapshot, word wording, texts *texts) (File, error) {
 	var c calendarWriter
 	c.line("BEGIN", "VCALENDAR")

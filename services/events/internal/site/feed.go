@@ -56,7 +56,7 @@ func feedOf(s *edition.Snapshot, component, file string, word wording, texts *te
 
 // addItems adds the newest maxItems items that are not older than edition.FeedDays, and sets Updated to the time of the
 // last change of the feed. Updated is not the time of the snapshot, because then the feed would differ in each edition,
-// and readers would load the feed again. An event without entries has one item with its description.
+// and readers would load the feed again.
 func (f *feed) addItems(s *edition.Snapshot, component string, word wording, texts *texts) {
 	var sources []feedSource
 	for i := range s.Events {
@@ -92,7 +92,9 @@ type feedSource struct {
 	published, updated time.Time
 }
 
-// feedSources returns the items of an event, without those that were imported: feed readers would report them as new.
+// feedSources returns the items of an event: one for each entry, or one with the description if the event has no
+// entries. It omits imported entries, and imported events without entries, because feed readers would report them as
+// new.
 func feedSources(s *edition.Snapshot, event *edition.ShownEvent) []feedSource {
 	url := eventURL(s, event.ID)
 	if len(event.Entries) == 0 && event.Imported {

@@ -54,7 +54,7 @@ type bar struct {
 // columns is the SVG path of all days with the same class.
 type columns struct{ Class, Path string }
 
-// dayLink is the link on a day with events. X is its position in the drawing.
+// dayLink is the link on a day on which the component was affected. X is its position in the drawing.
 type dayLink struct {
 	X           int
 	Href, Title string
@@ -87,7 +87,8 @@ func (f frame) newBar(c *edition.ShownComponent) *bar {
 	return b
 }
 
-// barSummary returns a text about a bar: the number of days, the uptime, and the number of days with events.
+// barSummary returns a text about a bar: the number of days, the uptime, and the number of days on which the component
+// was affected.
 func (f frame) barSummary(b *bar) string {
 	parts := []string{f.Count("bar.days", b.Days)}
 	if b.Uptime != "" {
@@ -111,7 +112,7 @@ func (f frame) dayClass(c *edition.ShownComponent, d day, shown uptime.AffectedD
 	return stateClass(worst(shown.Tally.Worst))
 }
 
-// dayHref returns the URL of the day's event. If the day has several events, it returns the URL of the day on the
+// dayHref returns the URL of the day's event. If the day has no event or several, it returns the URL of the day on the
 // component's page.
 func (f frame) dayHref(c *edition.ShownComponent, d uptime.AffectedDay) string {
 	if len(d.EventIDs) == 1 {
@@ -120,8 +121,8 @@ func (f frame) dayHref(c *edition.ShownComponent, d uptime.AffectedDay) string {
 	return f.Up + "components/" + c.ID + "#d-" + d.Date
 }
 
-// dayTitle returns the text of a day with events: the date, the worst state, how long the component was affected, and
-// the titles of the events that the snapshot has.
+// dayTitle returns the text of a day on which the component was affected: the date, the worst state, how long the
+// component was affected, and the titles of the events that the snapshot has.
 func (f frame) dayTitle(d day, shown uptime.AffectedDay) string {
 	text := f.dates.title(d).Text
 	if shown.Tally.Worst != "" {

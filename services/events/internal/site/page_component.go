@@ -24,7 +24,7 @@ type componentFile struct {
 // componentMonth is the days of a month, the newest first.
 type componentMonth struct {
 	Name, Title, Uptime string
-	Open                bool // the month is expanded: it is the newest month, or has days with events
+	Open                bool // the month is expanded: it is the newest month, or the component was affected in it
 	Days                []componentDay
 }
 

@@ -19,8 +19,8 @@ func (d dates) moment(t time.Time) moment {
 	return moment{t.Format(time.RFC3339), d.date("format.time", t)}
 }
 
-// period returns the start and the end of a period, or only the start if to is nil. If both are on the same day, the
-// text of the start has no zone and the text of the end has no date.
+// period returns the start and the end of a period, or only the start if to is nil. If both have the same day and the
+// same name of the zone, the text of the start has no zone and the text of the end has no date.
 func (d dates) period(from time.Time, to *time.Time) []moment {
 	first := d.moment(from)
 	if to == nil {

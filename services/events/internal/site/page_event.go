@@ -18,7 +18,7 @@ type eventView struct {
 	Kind, Status    string
 	Open            bool
 	Affected        []affectedView
-	Began, Ended    *moment  // Began is nil until the event has begun, Ended until it has ended
+	Began, Ended    *moment  // Began is nil if the event has not begun. Ended is nil if the event has not begun or has no end.
 	Planned         []moment // planned start, and planned end if it is known
 	Lasts           []moment // start, and actual or planned end; equals Planned until the event has begun
 	Lasted          string
@@ -72,8 +72,8 @@ func endOf(e *edition.ShownEvent) *time.Time {
 }
 
 // eventState returns the state whose icon and colour pages show for an event: its worst present impact, or its worst
-// impact ever if the event is closed. If that is operational or there is none, it returns UnderMaintenance for a
-// maintenance and Degraded for an incident.
+// impact ever if the event is closed. If this impact is operational or the event has no impacts, eventState returns
+// UnderMaintenance for a maintenance and Degraded for an incident.
 func eventState(e *edition.ShownEvent) catalog.Impact {
 	var states []catalog.Impact
 	for _, impact := range e.Impacts {

@@ -18,8 +18,8 @@ type subscribeFile struct {
 	Forms []channelForm
 }
 
-// channelForm is the form to subscribe to a channel. Email means that the channel needs an e-mail address, Phone means
-// a phone number, and Hook means the URL of a program or chat.
+// channelForm is the form to subscribe to a channel. Email is true if the channel needs an e-mail address, Phone if it
+// needs a phone number, and Hook if it needs the URL of a program or chat.
 type channelForm struct {
 	Channel, Title     string
 	Email, Phone, Hook bool

@@ -129,7 +129,8 @@ func keyed(address, key string) string {
 
 type feedLink struct{ Href, Name, Media string }
 
-// localeOf returns the locale of the dashboard, or the default locale if it is unknown.
+// localeOf returns the locale of the dashboard, or the default locale if the dashboard's is not one of the shipped
+// locales.
 func (s *Site) localeOf(snapshot *edition.Snapshot) *locale {
 	if l, known := s.words[snapshot.Dashboard.Locale]; known {
 		return l

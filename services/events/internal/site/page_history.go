@@ -18,7 +18,7 @@ type historyDay struct {
 }
 
 // historyEvent is an event on one of the days that it covers. Ending means that the event ended on this day. Only then
-// the newest entry is shown, because the page shows open events above the history.
+// the newest entry, or else the description, is shown, because the page shows open events above the history.
 type historyEvent struct {
 	eventView
 	Ending bool

@@ -116,8 +116,8 @@ func (f frame) events(on bool, is func(*edition.ShownEvent) bool) (moduleView, b
 	return moduleView{Events: found}, len(found) > 0
 }
 
-// groups returns the components of the page by group, with their states and uptime bars if states and bars are true.
-// The groups are in the order of their first components.
+// groups returns the components of the page by group. The components have their states if states is true, and their
+// uptime bars if bars is true. The groups are in the order of their first components.
 func (f frame) groups(states, bars bool) []groupView {
 	var groups []groupView
 	at := map[string]int{}

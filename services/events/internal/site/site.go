@@ -38,7 +38,7 @@ type Site struct {
 	script, scriptHash string
 }
 
-// renderRequest is the arguments of a call of Render.
+// renderRequest is the arguments of a call of Render or Page.
 type renderRequest struct {
 	*edition.Snapshot
 	name   string
