@@ -38,7 +38,7 @@ type kind struct {
 	subscriptions string // the name of the resource of subscriptions
 	label         string
 	blocked       bool           // addresses have the field blocked
-	keywords      map[string]any // schema keywords of the field in the API document
+	keywords      map[string]any // schema keywords of the field with the address, for the API document
 }
 
 // Legacy returns the resources that the service offers on the legacy interface.

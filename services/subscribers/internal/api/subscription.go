@@ -66,7 +66,7 @@ func (k kind) subscriptionDoc() legacy.Doc {
 	return doc
 }
 
-// subscription returns the UUID of the subscription with the legacy id.
+// subscription returns the UUID of the subscription with the legacy id, or fault.NotFound.
 func (k kind) subscription(ctx context.Context, caller passport.Passport, id int64) (string, error) {
 	return k.audience.SubscriptionID(ctx, caller.Organization, k.channel, find.Eq(audience.FieldLegacyID, id))
 }

@@ -97,7 +97,7 @@ func wishOf(c *gin.Context, channel topic.Channel) (audience.Wish, error) {
 	return in.wish(), err
 }
 
-// subscribe returns the handler of a visitor's request on a channel.
+// subscribe returns the handler of a visitor's request to subscribe on a channel.
 func (a *API) subscribe(channel topic.Channel) func(*gin.Context) error {
 	return func(c *gin.Context) error {
 		offer, err := a.offered(c, channel)

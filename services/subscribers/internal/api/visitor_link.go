@@ -129,7 +129,8 @@ func (a *API) save(ctx context.Context, token string, form url.Values) (audience
 	return a.visitors.Manage(ctx, token, settings)
 }
 
-// manageAgain shows the form again, with the stored settings of the subscription, and the error next to its field.
+// manageAgain shows the form again, with the stored settings of the subscription. The error is next to the boxes or the
+// language if field names them, and otherwise above the form.
 func (a *API) manageAgain(c *gin.Context, form url.Values, field string) error {
 	return page.Follow(a.visitors.Show(audience.ToManage), func(c *gin.Context, visit audience.Visit) error {
 		view, w := newLink(c, visit), page.Words(c)

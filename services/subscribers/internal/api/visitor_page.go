@@ -41,7 +41,7 @@ type formView struct {
 }
 
 // newForm returns the form of a channel with the values that the visitor has sent. field is the field of the fault. If
-// it names the components or the locale, these show an error, otherwise the address does.
+// field names the components or the locale, the error is next to them, otherwise next to the address.
 func newForm(w *words.Locale, offer audience.Offer, channel topic.Channel, wish audience.Wish, field string) formView {
 	view := formView{
 		Intro: w.Word("subscription.intro", "dashboard", offer.Dashboard.Name), Heading: w.Word("subscription." + string(channel)),
@@ -113,8 +113,8 @@ func newLink(c *gin.Context, visit audience.Visit) linkView {
 	return view
 }
 
-// shows returns a handler that responds with the page of a Visit. title is the key of its title, and body is the
-// template of its body.
+// shows returns a handler that responds with the page of a Visit. title is the key of the page's title, and body is the
+// template of the page's body.
 func shows(title, body string) func(*gin.Context, audience.Visit) error {
 	return page.View(title, body, newLink)
 }

@@ -130,7 +130,8 @@ func (a *Audience) ensureAddress(ctx context.Context, organization string, chann
 	}
 }
 
-// ChangeAddress changes the text of an address.
+// ChangeAddress changes the text of an address. It returns fault.Conflict if the organization has another address with
+// the same Normal.
 func (a *Audience) ChangeAddress(ctx context.Context, organization, id, text string) (Address, error) {
 	changed, err := a.Store.Addresses.Update(ctx, id, func(address *Address) ([]topic.Message, error) {
 		if address.Removed || address.OrganizationID != organization {
@@ -234,7 +235,8 @@ func (a *Audience) unclaim(ctx context.Context, id string) error {
 	return fault.UnlessMissing(err)
 }
 
-// unclaimedTime is longer than a request that stores an address and then its subscriber, or deletes both.
+// unclaimedTime is the time after which Reclaim checks an Unclaimed address. It is longer than a request that stores an
+// address and then its subscriber, or deletes both.
 const unclaimedTime = 10 * time.Minute
 
 // Reclaim deletes the addresses with Unclaimed that a killed process has left without subscribers. It keeps an address that has

@@ -35,7 +35,7 @@ const (
 	FieldText         = "text"       // Address.Text; of a subscriber: the result of Searched
 	FieldParts        = "parts"      // words for the parts of a subscriber's FieldText
 	FieldNormal       = "normal"     // Address.Normal
-	FieldBlocked      = "blocked"    // the address is suppressed; also of a subscriber
+	FieldBlocked      = "blocked"    // the address is suppressed; a field of addresses and subscribers
 	FieldRemoved      = "removed"    // an address is removed
 	FieldUnclaimed    = "unclaimed"  // Address.Unclaimed, unless the address is removed
 	FieldAddress      = "address"    // the address's id
@@ -46,16 +46,16 @@ const (
 	FieldStates       = "states"     // states of a subscriber, see State
 	FieldSubscribed   = "subscribed" // component ids of a subscriber's entries, or allOf(dashboard)
 	FieldConcerned    = "concerned"  // see Subscriber.Concerned; absent while the subscriber is paused
-	FieldWaiting      = "waiting"    // a subscriber waits, see Waiting
+	FieldWaiting      = "waiting"    // result of Subscriber.Waiting; absent if it is empty
 	FieldRequested    = "requested"  // time of the subscriber's Request
 )
 
 // The indexes that queries name in Scan. Each begins with the organization and the channel, except IndexParts and the
-// IndexAddress of subscribers. Then it has the field in its name. The indexes of addresses and subscriptions end with the
-// legacy id.
+// IndexAddress of subscribers. The fields in the name of the constant follow. The indexes of addresses and
+// subscriptions end with the legacy id.
 const (
 	IndexLegacy          = "legacy"
-	IndexSame            = "same" // compared form of addresses
+	IndexSame            = "same" // FieldNormal of addresses
 	IndexAddress         = "address"
 	IndexComponent       = "component"
 	IndexNormal          = "listed"
@@ -67,8 +67,8 @@ const (
 	IndexParts           = "parts"
 )
 
-// Events is a client of the events service. Only DashboardsByID uses a cache. So a client can subscribe to a component
-// that it has just created.
+// Events is a client of the events service. Only DashboardsByID uses a cache. So a request can subscribe to a component
+// that was created just before.
 type Events interface {
 	// ComponentsByID returns those components that exist, by id.
 	ComponentsByID(ctx context.Context, organization string, ids []string) (map[string]topic.ComponentRecord, error)

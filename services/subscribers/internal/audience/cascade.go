@@ -47,8 +47,8 @@ func (a *Audience) forget(ctx context.Context, subscriber, component string) err
 	return fault.UnlessMissing(err)
 }
 
-// ForgetDashboard deletes the subscribers of a deleted dashboard. It also deletes the addresses that have no other
-// subscribers, if requests of visitors or imports stored them.
+// ForgetDashboard deletes the subscribers of a deleted dashboard, and their addresses under the conditions of
+// forgetAddress.
 func (a *Audience) ForgetDashboard(ctx context.Context, organization, dashboard string) error {
 	for _, channel := range topic.ChannelsOf(topic.Subscribers) {
 		err := each(ctx, a.Store.Subscribers, of(organization, channel, find.Eq(FieldDashboard, dashboard)), func(s Subscriber) error {

@@ -11,9 +11,9 @@ import (
 )
 
 // Explain returns the subscribers with the address of the query, and for each change whether Concerned returns them
-// today. For each other dashboard of the changes, it returns, as Missing, the subscriber that the address had or would
+// now. For each other dashboard of the changes, it returns, as Missing, the subscriber that the address had or would
 // have there. The dashboards of a change show one of its components, or its event without components. Explain returns
-// no subscribers if the organization does not have the address.
+// at most topic.MaxExplainedRecipients, and no subscribers if the organization does not have the address.
 func (a *Audience) Explain(ctx context.Context, organization string, query topic.ExplainQuery) (topic.Explanation, error) {
 	out := topic.Explanation{Recipients: []topic.ExplainedRecipient{}}
 	if query.Channel.RecipientService() != topic.Subscribers {
@@ -102,7 +102,7 @@ func (s Subscriber) verdict(wanted []string) topic.Verdict {
 }
 
 // since returns the earliest CreatedAt and the earliest ConfirmedAt of the entries that concern a change and have a
-// ConfirmedAt. Entries that were removed may have concerned the change before.
+// ConfirmedAt. The change may have concerned the subscriber earlier, by entries that were removed.
 func (s Subscriber) since(concerns func(Subscriber) bool) (chosen, confirmed time.Time) {
 	for _, e := range s.Entries {
 		one := s

@@ -45,9 +45,9 @@ func (a *Audience) copyAddress(ctx context.Context, s Subscriber, address Addres
 	return fault.UnlessMissing(err)
 }
 
-// SubscriberWritten updates the rows of a subscriber's entries, and makes the moves of entries. It deletes a subscriber
-// that has no entries, or whose address was deleted while the subscriber was written. If the subscriber was deleted,
-// current is nil, and SubscriberWritten deletes the rows.
+// SubscriberWritten updates the rows of a subscriber's entries (see rowsOf), and makes the moves of entries. It deletes
+// a subscriber that has no entries, or whose address was deleted while the subscriber was written. If the subscriber
+// was deleted, current is nil, and SubscriberWritten deletes the rows.
 func (a *Audience) SubscriberWritten(ctx context.Context, id string, current *Subscriber) error {
 	if current == nil {
 		return a.replaceRows(ctx, id, nil)
@@ -89,7 +89,8 @@ func rowOf(s Subscriber, e Entry) Subscription {
 	}
 }
 
-// rowsOf returns the rows of a subscriber by id. An entry for all components, and a Deleted entry, has no row.
+// rowsOf returns the rows of a subscriber by id: a Subscription for each entry, except an entry for all components and
+// a Deleted entry.
 func rowsOf(s Subscriber) map[string]Subscription {
 	rows := make(map[string]Subscription, len(s.Entries))
 	for _, e := range s.Entries {

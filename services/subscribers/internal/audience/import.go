@@ -340,8 +340,8 @@ func (i *importing) apply(l *line, s *Subscriber, first int64, now time.Time) (b
 
 // replaces reports whether the line creates its subscriber anew, in place of s: the former page proves a confirmation, and s is only a
 // visitor's request that nobody has confirmed. Else the request would expire, and the owner would have no subscription. It returns
-// false if the subscriber was deleted here before or is locked, or if the request would end the suppression of an owner who
-// unsubscribed.
+// false if the subscriber was deleted here before or is locked, or if the owner unsubscribed on a former page (OptedOut): a
+// confirmation of the request ends that suppression.
 func (l *line) replaces(s Subscriber) bool {
 	return l.row.State == RowConfirmed && s.pending() && !s.Locked && !s.Gone() && !l.again && !s.Address.Suppression.isOptOut()
 }

@@ -65,7 +65,7 @@ func (a *Audience) deleteAgain(ctx context.Context, record Import) error {
 }
 
 // setDeletedAside refuses the lines whose subscribers have a DeletedImport and are not stored. It returns the other
-// lines, and sets again of those that have a DeletedImport.
+// lines, and sets line.again of those whose subscribers have a DeletedImport.
 func (i *importing) setDeletedAside(ctx context.Context, organization string, lines []*line) ([]*line, error) {
 	idOf := func(l *line) string { return deletedImportID(organization, i.channel, l.dashboard, l.normal) }
 	marks, err := find.ByKey(ctx, i.a.Store.DeletedImports, find.Values(lines, idOf), deletedImportKey)

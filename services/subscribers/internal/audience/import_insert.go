@@ -138,8 +138,8 @@ func (i *importing) overtaken(ctx context.Context, fresh []*line, record Import,
 // importTime is how long a request waits for ImportWritten after the Import was stored.
 const importTime = 12 * time.Second
 
-// completed waits until ImportWritten has deleted the record of an import. Its pauses grow, so that a long wait takes few
-// operations of the database.
+// completed waits until ImportWritten has deleted the record of an import. After importTime it returns
+// fault.Unavailable. Its pauses grow, so that a long wait takes few operations of the database.
 func (i *importing) completed(ctx context.Context, id string) error {
 	pause := 20 * time.Millisecond
 	for until := time.Now().Add(importTime); ; pause = min(2*pause, time.Second) {

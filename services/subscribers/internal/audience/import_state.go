@@ -20,7 +20,9 @@ const (
 	RowUnsubscribed RowState = "unsubscribed" // the owner unsubscribed
 )
 
-// checkState checks State, Confirmed and ConfirmedAt of the row, and sets Confirmed for a State.
+// checkState checks State, Confirmed and ConfirmedAt of the row. By SMS it replaces RowConfirmed by RowUnconfirmed. It
+// sets Confirmed to true for RowConfirmed, and for RowQuarantined with ConfirmedAt unless the channel is SMS. It sets
+// Confirmed to false for RowUnsubscribed.
 func (l *line) checkState(channel topic.Channel, now time.Time) error {
 	row := &l.row
 	switch {

@@ -22,8 +22,8 @@ type Move struct {
 	Origin      audit.Origin `json:"origin"` // the author in the audit entry
 }
 
-// moved returns nil if the entry of a row has moved to the address. It returns errMoving if the move is not done yet,
-// and fault.Conflict if the entry was not moved.
+// moved returns nil if the entry of a row has moved to the address, or if the subscriber of the row does not exist any
+// more. It returns errMoving if the move is not done yet, and fault.Conflict if the entry was not moved.
 func (a *Audience) moved(ctx context.Context, row Subscription, address string) error {
 	now, err := a.row(ctx, row.OrganizationID, row.ID)
 	if err != nil || now.AddressID == address {

@@ -30,11 +30,12 @@ func (a *Audience) Concerned(ctx context.Context, organization string, query top
 	})}, err
 }
 
-// Count returns the number of subscribers that Concerned returns and that are not suppressed, up to query.Limit. Resolve
-// returns that all of them are active, so a message is sent to each. Count reads only the index. No subscriber has two of
-// the values of one component, or two of the values of dashboards. So Count adds the numbers of these values, which takes a
-// quarter of the time of a query for different subscribers. It needs that query only for several components of which none
-// alone has more than query.Limit.
+// Count returns the number of subscribers that Concerned returns and that are not suppressed, up to query.Limit.
+// Resolve returns that all of them are active, so a message is sent to each. Count reads only the index. No subscriber
+// has two of the values of one component, or two of the values of dashboards. So Count adds the numbers of subscribers
+// with each of these values. This takes a quarter of the time of a query for all values, which must count each
+// subscriber only once. Count needs that query only for several components of which none alone has more than
+// query.Limit.
 func (a *Audience) Count(ctx context.Context, organization string, query topic.RecipientQuery) (topic.RecipientCount, error) {
 	byComponent, err := a.concerning(ctx, organization, query)
 	if err != nil {
@@ -123,7 +124,8 @@ func digest(channel topic.Channel, address string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// Resolve returns the current destinations of the subscribers, in the order of query.IDs.
+// Resolve returns the current destinations of the subscribers, in the order of query.IDs. The destination of a
+// subscriber that does not exist has the state topic.RecipientGone.
 func (a *Audience) Resolve(ctx context.Context, organization string, query topic.ResolveQuery) ([]topic.Destination, error) {
 	found, err := a.Store.Subscribers.GetMany(ctx, distinct(query.IDs))
 	if err != nil {
@@ -283,8 +285,9 @@ func (s *Subscriber) requestedComponents() []string {
 	return componentsOf(entries, false)
 }
 
-// componentsOf returns the components of those entries whose Confirmed has the value confirmed. nil means all
-// components.
+// componentsOf returns the components of those entries that are not Deleted and whose Confirmed has the value
+// confirmed. It returns nil, which means all components, if there is an entry for all components and this entry is
+// confirmed or confirmed is false.
 func componentsOf(entries []Entry, confirmed bool) []string {
 	ids := make([]string, 0, len(entries))
 	for _, e := range entries {

@@ -28,7 +28,7 @@ type Subscriber struct {
 	Request        *Request         `json:"request,omitempty"`      // nil: no confirmation is pending
 	OwnConfirmed   bool             `json:"ownConfirmed,omitempty"` // the owner of the address has confirmed a Request
 	ImportID       string           `json:"importId,omitempty"`
-	MadeAddress    bool             `json:"madeAddress,omitempty"` // Address.Made of a subscriber that an earlier version stored
+	MadeAddress    bool             `json:"madeAddress,omitempty"` // Address.Made of a subscriber that a former version of the program stored
 	CreatedAt      time.Time        `json:"createdAt"`
 	UpdatedAt      time.Time        `json:"updatedAt"`
 }
@@ -112,7 +112,7 @@ func copyOf(a Address) AddressCopy {
 	return AddressCopy{Text: a.Text, Normal: a.Normal, Suppression: a.Suppression, Edition: a.Edition(), Removed: a.Removed}
 }
 
-// equal reports whether the two copies have the same values.
+// equal reports whether the two copies have the same values. It ignores Suppression.ImportID.
 func (c AddressCopy) equal(other AddressCopy) bool {
 	one, two := c.Suppression, other.Suppression
 	c.Suppression, other.Suppression = nil, nil
@@ -265,7 +265,7 @@ func (s *Subscriber) drop(matches func(Entry) bool) bool {
 	return len(s.Entries) < before
 }
 
-// confirm sets the confirmation of an entry.
+// confirm sets Confirmed and ConfirmedAt of an entry, unless Confirmed already has the value.
 func (e *Entry) confirm(confirmed bool, now time.Time) {
 	if e.Confirmed == confirmed {
 		return
@@ -276,7 +276,7 @@ func (e *Entry) confirm(confirmed bool, now time.Time) {
 	}
 }
 
-// confirm sets the confirmation of all entries.
+// confirm sets Confirmed and ConfirmedAt of all entries, see Entry.confirm.
 func (s *Subscriber) confirm(confirmed bool, now time.Time) {
 	s.Entries = slices.Clone(s.Entries)
 	for i := range s.Entries {

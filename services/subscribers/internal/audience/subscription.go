@@ -211,8 +211,8 @@ func (a *Audience) ChangeSubscription(ctx context.Context, organization string, 
 // moveTime is how long a request waits for the move of an entry.
 const moveTime = 5 * time.Second
 
-// settled calls change with the row of an entry, and repeats this while change returns errMoving. It returns the row
-// after the change.
+// settled calls change with the row of an entry, and repeats this while change returns errMoving, for at most moveTime.
+// It returns the row after the change.
 func (a *Audience) settled(ctx context.Context, organization string, channel topic.Channel, id string, change func(Subscription) error) (Subscription, error) {
 	ctx, cancel := context.WithTimeout(ctx, moveTime)
 	defer cancel()

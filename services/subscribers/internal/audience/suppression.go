@@ -26,7 +26,7 @@ func (s *Suppression) isOptOut() bool { return s != nil && s.Reason == OptedOut 
 // refusesOwner reports whether no message is sent to the address, not even a message that its owner requests.
 func (s *Suppression) refusesOwner() bool { return s != nil && !s.isOptOut() }
 
-// endOptOut ends the suppression of an address whose owner confirms a subscription.
+// endOptOut ends the suppression of an address whose owner confirms a subscription, if the reason is OptedOut.
 func (a *Audience) endOptOut(ctx context.Context, id string) error {
 	_, err := a.Store.Addresses.Change(ctx, id, func(address *Address) error {
 		if !address.Suppression.isOptOut() {

@@ -133,7 +133,7 @@ func (v *Visitors) confirm(ctx context.Context, s Subscriber, allow func(Subscri
 // left.
 func (s *Subscriber) limitRequest(dashboard topic.DashboardRecord) bool {
 	left := func(e Entry) bool { return e.ComponentID != "" && !e.Anywhere && !dashboard.Has(e.ComponentID) }
-	if len(s.Request.Entries) == 0 { // the subscriber requested all entries
+	if len(s.Request.Entries) == 0 { // the Request is for all entries of the subscriber
 		return slices.ContainsFunc(s.Entries, func(e Entry) bool { return !left(e) })
 	}
 	request := *s.Request

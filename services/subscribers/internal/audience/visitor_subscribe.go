@@ -123,7 +123,8 @@ func (want validWish) replace(s *Subscriber) []topic.Message {
 	return s.askByWish(nil, want.at)
 }
 
-// has reports whether the subscriber has a confirmed entry for the component; "" means all components.
+// has reports whether the subscriber has a confirmed entry for the component or for all components. "" stands for all
+// components.
 func (s Subscriber) has(component string) bool {
 	return slices.ContainsFunc(s.Entries, func(e Entry) bool {
 		return e.Confirmed && (e.ComponentID == component || e.ComponentID == "")
