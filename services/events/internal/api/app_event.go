@@ -241,7 +241,7 @@ func applyPlaces(d *catalog.EventEdit, components optional.Value[[]affectedCompo
 	return d.SetPlaces(affected, dashboards.Pointer())
 }
 
-// put sets field to a member that was sent. null sets the zero value.
+// put sets field to the value of a member if the member was sent. null sets the zero value.
 func put[V any](field *V, sent optional.Value[V]) {
 	if sent.Sent {
 		*field = sent.Value

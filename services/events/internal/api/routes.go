@@ -18,7 +18,7 @@ import (
 	"github.com/gin-gonic/gin"
 )
 
-// Options are what the routes need besides the catalog.
+// Options are what the routes need besides the catalog and the editions.
 type Options struct {
 	Log        *slog.Logger
 	Pages      web.Pages

@@ -80,8 +80,8 @@ func (m *composition) forgetWithdrawn() {
 	maps.DeleteFunc(s.Raised, func(id string, _ int64) bool { return m.state.chunks.get(id).Event == nil })
 }
 
-// dateFeeds sets FeedChangedAt of the feeds whose address, or whose text about the dashboard or the component, differs
-// from the former state.
+// dateFeeds sets FeedChangedAt to the time of the snapshot for the feeds that are new, or whose address or text about
+// the dashboard or the component differs from the former state.
 func (m *composition) dateFeeds() {
 	s := &m.state.Snapshot
 	names := map[string]string{}
@@ -105,8 +105,8 @@ func feedTexts(s *Snapshot) [5]string {
 }
 
 // leaveFeeds sets FeedChangedAt of the feeds with items of an event that is removed or replaced, unless a later time is
-// set. The new value is the time at which the newest item of the event became too old, but at the latest the present
-// time.
+// set. The new value is the time at which the newest item of the event became older than FeedDays, but at the latest
+// the time of the snapshot.
 func (m *composition) leaveFeeds(e *ShownEvent) {
 	newest := e.itemAt()
 	if e.ahead(m.was.Snapshot.At) || newest == nil {

@@ -70,7 +70,7 @@ func (m *composition) readBetween(ctx context.Context, scopes []string, from tim
 }
 
 // readFirstMonth sets FirstMonth to the month in which the oldest shown event of the scope, or the oldest component,
-// began, if this month is earlier.
+// began, if this month is earlier than FirstMonth or FirstMonth is empty.
 func (m *composition) readFirstMonth(ctx context.Context, scope string) error {
 	for _, component := range m.state.Snapshot.Components {
 		m.since(component.Since)

@@ -23,7 +23,7 @@ type composition struct {
 	state    State
 	calendar uptime.Calendar
 	names    map[string]string // names of the shown components, by id
-	loaded   bool              // prepare has read the dashboard and the components
+	loaded   bool              // prepareFrom has set the dashboard and the components; false: they are those of the former state
 	aliased  bool              // the aliases of the dashboard were changed
 	changed  bool
 	redo     map[string]bool // the dates of the days that retally computes again

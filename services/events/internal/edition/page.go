@@ -129,8 +129,8 @@ func (p *PublishedPage) see(written []catalog.Written, now time.Time) {
 	}
 }
 
-// kept returns the rows of the placed components that were not written. stale is the ids of the other placed
-// components.
+// kept returns the rows of those placed components that have a row and were not written. stale is the ids of the other
+// placed components.
 func (p *PublishedPage) kept(placed []string, written []catalog.Written) (rows []ListedComponent, stale []string) {
 	byID := find.Index(p.Rows, func(row ListedComponent) string { return row.ComponentID })
 	for _, w := range written {

@@ -22,7 +22,8 @@ type Snapshot struct {
 	// Events is the open and planned events, and those that began or ended within the last 90 days; the newest first.
 	Events []ShownEvent `json:"events"`
 	// Withdrawn is the maintenances that visitors have seen and do not see any more, until 30 days after their planned
-	// end. They have no text other than the title. Their Version is greater than all versions that visitors have seen.
+	// end, at most the last 500. They have no text other than the title. Their Version is greater than all versions
+	// that visitors have seen.
 	Withdrawn []ShownEvent `json:"withdrawn"`
 	// Raised is, by id of a maintenance that was withdrawn and is shown again, the number that maintenance.ics adds to
 	// its Version.

@@ -176,8 +176,9 @@ func columnsOf(classes []string) []columns {
 	return all
 }
 
-// plainLabel returns a text for an attribute. It replaces control characters by spaces. It removes the characters that
-// change the direction of the text after them, because an attribute cannot contain an element that isolates the text.
+// plainLabel returns a text for an attribute. It replaces the control characters below U+0020 by spaces. It removes the
+// characters that change the direction of the text after them, because an attribute cannot contain an element that
+// isolates the text.
 func plainLabel(text string) string {
 	return strings.Map(func(r rune) rune {
 		switch {

@@ -48,7 +48,7 @@ func (d dates) dayOf(t time.Time) day {
 	return day{time.Date(year, month, date, 0, 0, 0, 0, time.UTC)}
 }
 
-// title formats a day for a heading.
+// title formats a day with its year.
 func (d dates) title(of day) moment { return moment{of.String(), d.date("format.day", of.Time)} }
 
 // short formats a day without its year.

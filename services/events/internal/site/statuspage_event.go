@@ -108,8 +108,8 @@ func monitoringAt(event *edition.ShownEvent) *string {
 	return stamp(&event.Entries[at].Timestamp)
 }
 
-// impactWord returns the word for the worst impact during the whole event. An incident without components has the
-// impact of its severity.
+// impactWord returns the word of Statuspage for the worst impact during the whole incident, or "maintenance" for a
+// maintenance. An incident without components has the impact of its severity.
 func impactWord(event *edition.ShownEvent) string {
 	if event.Type == catalog.Maintenance {
 		return "maintenance"

@@ -100,8 +100,8 @@ func taken(err error, field, message string) error {
 }
 
 // ensureAddress returns the stored address whose Normal is that of text. If there is none, ensureAddress stores a new
-// address and also returns it as made. byVisitor is the value of its Made. The write has no audit entry, because the audit
-// entry of the subscriber shows the address.
+// address and also returns it as made. If byVisitor is true, Made and Unclaimed of the new address are set. The write
+// has no audit entry, because the audit entry of the subscriber shows the address.
 func (a *Audience) ensureAddress(ctx context.Context, organization string, channel topic.Channel, text string, byVisitor bool) (address Address, made *Address, err error) {
 	normal := Address{Channel: channel}
 	if err := normal.write(text, a.Now()); err != nil {

@@ -8,7 +8,7 @@
 // The key of a Subscriber is computed from the ids of its dashboard and its address. So an address has at most one
 // Subscriber on each dashboard, also after concurrent writes. Nobody can compute the key from the text of an address,
 // because the id of the address is random, and no response to a visitor contains it. A Subscriber without entries
-// counts as deleted: no query finds it, and SubscriberWritten deletes the record.
+// counts as deleted: no query of an organization finds it, and SubscriberWritten deletes the record.
 //
 // A Subscriber has a copy of its Address. A Subscription is a copy of an Entry for the lists of the legacy interface.
 // AddressWritten and SubscriberWritten update the copies. The store calls them after each write. If a process is killed
@@ -144,8 +144,8 @@ func each[T any](ctx context.Context, from find.Collection[T], where []find.Cond
 // writers is the maximum number of concurrent calls of visit in together.
 const writers = 64
 
-// together calls visit for the items concurrently, and returns the first error. A panic of visit is an error too. On SQLite, concurrent writes share one
-// transaction.
+// together calls visit for the items concurrently, and returns the first error. A panic of visit is an error too. On
+// SQLite, concurrent writes share one transaction.
 func together[T any](items []T, visit func(T) error) error {
 	var group errgroup.Group
 	group.SetLimit(writers)

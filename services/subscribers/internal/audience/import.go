@@ -59,7 +59,7 @@ type Import struct {
 	Addresses      []string      `json:"addresses" audit:"addresses"` // addresses of the new subscribers
 	Subscribers    []Subscriber  `json:"subscribers"`
 	Inserted       bool          `json:"inserted,omitempty"` // the subscribers are stored; those who are missing were deleted since
-	Unforced       bool          `json:"unforced,omitempty"` // when it began, no subscriber had a DeletedImport
+	Unforced       bool          `json:"unforced,omitempty"` // when the import began, none of the subscribers had a DeletedImport
 	CreatedAt      time.Time     `json:"createdAt" audit:"createdAt"`
 }
 

@@ -9,7 +9,8 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
 
-// Quota limits the messages that visitors cause. quota.Counter implements it and describes the methods.
+// Quota limits the messages that visitors cause, and the codes that they try. quota.Counter implements it and describes
+// the methods.
 type Quota interface {
 	MailFrom(ctx context.Context, ip string) time.Duration
 	TextFrom(ctx context.Context, ip string) time.Duration
@@ -38,7 +39,7 @@ type Offer struct {
 	Channels     []topic.Channel       // channels for which this service stores recipients
 }
 
-// Offer returns the channels of a dashboard for visitors. It returns fault.NotFound if there is no such dashboard.
+// Offer returns the Offer of the dashboard at an address. It returns fault.NotFound if there is no such dashboard.
 func (v *Visitors) Offer(ctx context.Context, at topic.PublicAddress) (Offer, error) {
 	dashboard, err := v.Audience.Events.PublicDashboard(ctx, at)
 	if err != nil {

@@ -142,7 +142,8 @@ func (s *Subscriber) limitRequest(dashboard topic.DashboardRecord) bool {
 	return len(request.Entries) > 0
 }
 
-// change stores a change that the owner of the address makes.
+// change stores a change that the owner of the address makes, with the action in the audit entry. It returns
+// fault.Unavailable if an entry has a Move.
 func (v *Visitors) change(ctx context.Context, id, action string, change func(*Subscriber) error) (Subscriber, error) {
 	s, err := v.Audience.Store.Subscribers.Update(ctx, id, func(s *Subscriber) ([]topic.Message, error) {
 		if err := s.moving(); err != nil {
