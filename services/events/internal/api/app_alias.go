@@ -104,7 +104,7 @@ func (a api) setAliases(c *web.Call[dashboardParameters, aliasesBody]) (aliasRes
 	return out, err
 }
 
-// aliasesOf returns the aliases of a body, or the fault of the first wrong one.
+// aliasesOf returns the aliases of a body, or the fault of the first wrong alias.
 func aliasesOf(sent []aliasBody) ([]catalog.Alias, error) {
 	if err := checkAliasCount("aliases", len(sent)); err != nil {
 		return nil, err

@@ -76,7 +76,7 @@ const (
 	// seenFor is how long a page records the version of a written event. A rendering takes only seconds.
 	seenFor = 10 * time.Minute
 	// keepFormer is the minimum age of a former edition that sweep deletes. A gateway may still request the files of a
-	// newer one.
+	// newer former edition.
 	keepFormer = time.Minute
 	// sweepAfter is the time from the first edition after a sweep to the next sweep. The page of an open incident gets an
 	// edition each minute. A sweep for each edition took a seventh of the processor time of the idle service.

@@ -9,13 +9,13 @@ import (
 	"github.com/bellbuoy/bellbuoy/services/events/internal/catalog"
 )
 
-// TooManyTries is the error for a password that is not compared, because too many wrong ones were tried.
+// TooManyTries is the error for a password that is not compared, because too many wrong passwords were tried.
 type TooManyTries struct{ Wait time.Duration }
 
 func (TooManyTries) Error() string { return "Too many wrong passwords were tried. Try again later." }
 
 // Enter returns the page of a dashboard if the password is right. It returns Forbidden for a wrong password,
-// TooManyTries after too many wrong ones, and NotFound for a page without a password.
+// TooManyTries after too many wrong passwords, and NotFound for a page without a password.
 func (e *Editions) Enter(ctx context.Context, at Address, ip, password string) (PublishedPage, error) {
 	page, err := e.enabledPage(ctx, at)
 	if err != nil {

@@ -128,8 +128,9 @@ func (e *Editions) compose(ctx context.Context, former *PublishedPage, dashboard
 	return page, made, nil
 }
 
-// notBefore returns now, or the time of the current edition if that is less than a minute later, because the clock of the process
-// that made the edition is ahead. Without this, an event that has just begun by that clock would not be on the page.
+// notBefore returns now, or the time of the current edition if this time is less than a minute later. Then the process
+// that made the edition has a fast clock. Without notBefore, an event that has just begun by this fast clock would not
+// be on the page.
 func notBefore(current *decodedEdition, now time.Time) time.Time {
 	const ahead = time.Minute // a clock that is further ahead is wrong, and must not stop the time of pages
 	if current != nil && current.state.Snapshot.At.After(now) && current.state.Snapshot.At.Sub(now) < ahead {

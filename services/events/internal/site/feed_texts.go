@@ -10,8 +10,8 @@ import (
 const maxTexts = 8 << 20
 
 // texts renders the texts of operators and caches the results. An edition shows mostly the same texts as the previous
-// one, in several files, and rendering them would take most of the time of rendering a file. It is safe for concurrent
-// use.
+// edition, in several files, and rendering the texts would take most of the time of rendering a file. texts is safe for
+// concurrent use.
 type texts struct{ html, plain rendered }
 
 func newTexts() *texts {

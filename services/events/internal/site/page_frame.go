@@ -92,7 +92,7 @@ type frame struct {
 	Style       template.CSS
 	Script      template.JS // empty: the page has none
 	Rendered    moment
-	Forms       string // the origin to which forms on the page are sent, if it is not that of the page
+	Forms       string // another origin to which forms on the page are sent; empty: only the origin of the page
 }
 
 // Home is the URL of the dashboard's page.

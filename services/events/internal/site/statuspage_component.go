@@ -79,7 +79,8 @@ func statusComponentOf(s *edition.Snapshot, c *edition.ShownComponent, position 
 	return component
 }
 
-// statusGroupOf returns the group with the given members. CreatedAt of the group is that of its oldest member.
+// statusGroupOf returns the group with the given members. CreatedAt is the earliest Since of the members, and UpdatedAt
+// is their latest UpdatedAt.
 func statusGroupOf(s *edition.Snapshot, members []*edition.ShownComponent, position int, zone *time.Location) statusComponent {
 	name := members[0].Group
 	since, updated := members[0].Since, members[0].UpdatedAt

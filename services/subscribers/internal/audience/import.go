@@ -58,7 +58,7 @@ type Import struct {
 	Created        int           `json:"created" audit:"created"`
 	Addresses      []string      `json:"addresses" audit:"addresses"` // addresses of the new subscribers
 	Subscribers    []Subscriber  `json:"subscribers"`
-	Inserted       bool          `json:"inserted,omitempty"` // the subscribers are stored; those who are missing were deleted since
+	Inserted       bool          `json:"inserted,omitempty"` // the subscribers are stored; those who are missing were deleted later
 	Unforced       bool          `json:"unforced,omitempty"` // when the import began, none of the subscribers had a DeletedImport
 	CreatedAt      time.Time     `json:"createdAt" audit:"createdAt"`
 }

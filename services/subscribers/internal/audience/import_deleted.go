@@ -37,10 +37,10 @@ func (a *Audience) rememberDeletion(ctx context.Context, s Subscriber) error {
 	return a.Store.DeletedImports.UpsertMany(ctx, []DeletedImport{{ID: s.deletedImportID(), DeletedAt: a.Now()}})
 }
 
-// deleteAgain deletes those subscribers of the import that were deleted after the import began. ImportWritten has stored
-// them again, for example because an earlier call had stored them before they were deleted. Only for a forced import, the
-// times of the DeletedImport and the import are compared. When any other import began, its subscribers had no
-// DeletedImport, so each DeletedImport is newer, also if the clock of the process that has stored it is behind.
+// deleteAgain deletes those subscribers of the import that were deleted after the import began. ImportWritten has
+// stored them again, for example because an earlier call had stored them before they were deleted. Only for a forced
+// import, the times of the DeletedImport and the import are compared. When any other import began, its subscribers had
+// no DeletedImport, so each DeletedImport is newer, also if the process that has stored it has a slow clock.
 func (a *Audience) deleteAgain(ctx context.Context, record Import) error {
 	marks, err := find.ByKey(ctx, a.Store.DeletedImports, find.Values(record.Subscribers, Subscriber.deletedImportID), deletedImportKey)
 	if err != nil {
@@ -52,7 +52,7 @@ func (a *Audience) deleteAgain(ctx context.Context, record Import) error {
 			continue
 		}
 		err := a.Store.Subscribers.Delete(ctx, s.ID, func(current *Subscriber) ([]topic.Message, error) {
-			if current.ImportID != record.ID { // subscribed again since
+			if current.ImportID != record.ID { // the address has subscribed again
 				return nil, fault.ErrUnchanged
 			}
 			return nil, nil

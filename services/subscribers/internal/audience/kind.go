@@ -39,7 +39,7 @@ type kind struct {
 	normal func(text string) (string, bool)
 	// strict returns the text to store on behalf of the App interface, and false if it is not an address.
 	strict func(text string) (string, bool)
-	// searched returns the form of an address, or of a part of one, in which the App interface searches.
+	// searched returns the form of an address, or of a part of an address, in which the App interface searches.
 	searched func(text string) string
 	// others returns other forms of a text to search, in their order. A form is searched only if no address contains the
 	// text or one of the forms before.
@@ -107,8 +107,8 @@ func searchedNumber(text string) string {
 	return strings.NewReplacer(" ", "", "(", "", ")", "", ".", "", "/", "", "-", "").Replace(text)
 }
 
-// otherNumbers returns the forms in which a number, or the first part of one, may be stored: with 00 replaced by the
-// plus sign, and without the 0 before the number within the country.
+// otherNumbers returns the forms in which a number, or the first part of a number, may be stored: with 00 replaced by
+// the plus sign, and without the 0 before the number within the country.
 func otherNumbers(text string) (forms []string) {
 	international := strings.TrimSpace(text)
 	if after, is := strings.CutPrefix(searchedNumber(text), "00"); is {

@@ -18,8 +18,8 @@ import (
 const (
 	// maxWrong is the number of wrong codes after which the right code is not accepted any more. The link still works.
 	maxWrong = 5
-	// maxWaiting is the maximum number of requests of a phone number whose codes are compared. These are the newest
-	// ones.
+	// maxWaiting is the maximum number of requests of a phone number whose codes are compared, the newest requests
+	// first.
 	maxWaiting = 20
 )
 
