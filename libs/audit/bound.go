@@ -34,7 +34,7 @@ func bounded(side map[string]member) json.RawMessage {
 	return text
 }
 
-// cut shortens the texts and lists within a value to the limit.
+// cut returns the value with each text cut to limit characters, and each list to limit elements.
 func cut(value any, limit int) any {
 	switch known := value.(type) {
 	case string:

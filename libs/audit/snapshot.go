@@ -70,8 +70,9 @@ func put(side map[string]member, name string, m member) {
 }
 
 // difference compares two values. Of two lists, it returns the elements that the other list does not have. It returns
-// other values whole if they differ, and nil if they are equal. The invalid Value belongs to a record that does not
-// exist. Long lists usually change little, so difference skips the equal elements at the beginning and the end.
+// other values whole if they differ, and nil if they are equal. If a or b is invalid, because that side has no record,
+// difference returns the other value whole. Long lists usually change little, so difference skips the equal elements at
+// the beginning and the end.
 func difference(a, b reflect.Value) (onlyA, onlyB any) {
 	switch {
 	case !a.IsValid():

@@ -110,7 +110,7 @@ func parserError(err error) *Error {
 	return &Error{Line: line, Text: strings.ReplaceAll(strings.TrimPrefix(text, found[0]), " at "+parserName+":", " at line ")}
 }
 
-// fail returns the error at a node.
+// fail returns an Error with the line of a node.
 func (t *Template) fail(at parse.Node, format string, values ...any) *Error {
 	return t.failAt(int(at.Position()), format, values...)
 }

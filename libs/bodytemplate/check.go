@@ -18,7 +18,8 @@ type variable struct {
 	shape *shape
 }
 
-// deeper runs check one level deeper. Variables that check declares are not visible afterwards.
+// deeper runs check one level deeper, or returns an error if that level is above maxDepth. After check, deeper restores
+// dot and removes the variables that check has declared.
 func (c *checker) deeper(at parse.Node, check func() error) error {
 	visible, dot := len(c.variables), c.dot
 	if c.depth++; c.depth > maxDepth {
@@ -72,7 +73,7 @@ func (c *checker) node(node parse.Node) error {
 	return c.t.fail(node, "%s is not allowed", word)
 }
 
-// branch checks if, with and range. enter gets the shape of the pipeline, and sets dot for node.List.
+// branch checks an if, with or range node. enter gets the shape of the pipeline, and sets dot for node.List.
 func (c *checker) branch(node *parse.BranchNode, enter func(*shape) error) error {
 	return c.deeper(node, func() error {
 		of, err := c.pipeline(node.Pipe)
@@ -95,8 +96,8 @@ func (c *checker) branch(node *parse.BranchNode, enter func(*shape) error) error
 	})
 }
 
-// declare declares the variables of if, with and range. The last variable of a range is the element, the one before it
-// the index.
+// declare declares the variables of an if, with or range node. The last variable of a range is the element, the variable
+// before it is the index.
 func (c *checker) declare(node *parse.BranchNode, of *shape) error {
 	if node.NodeType != parse.NodeRange {
 		return c.assign(node.Pipe, of)
@@ -114,7 +115,7 @@ func (c *checker) declare(node *parse.BranchNode, of *shape) error {
 	return nil
 }
 
-// assign declares the variables of a pipeline, or assigns to them.
+// assign declares the variables of a pipeline, or assigns to them. An assignment with another shape is an error.
 func (c *checker) assign(pipe *parse.PipeNode, of *shape) error {
 	for _, declared := range pipe.Decl {
 		name := declared.Ident[0]
@@ -283,7 +284,7 @@ func (c *checker) arguments(command *parse.CommandNode, piped *shape) (shapes []
 	return shapes, len(shapes), nil
 }
 
-// common returns the shape that all have, else mixed.
+// common returns the shape if all shapes are equal, else mixed.
 func common(shapes []*shape) *shape {
 	for _, of := range shapes {
 		if of != shapes[0] {

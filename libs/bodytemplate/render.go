@@ -39,7 +39,7 @@ type renderer struct {
 	out       []byte
 	steps     int
 	at        parse.Node // the node that runs
-	marks     []mark     // the nodes that wrote out, in order
+	marks     []mark     // the nodes that wrote to out, in order
 }
 
 type binding struct {
@@ -164,7 +164,7 @@ func (r *renderer) node(dot any, node parse.Node) error {
 	return r.t.fail(node, "is not allowed") // Parse has refused the node
 }
 
-// branch runs if and with. enter gets the value of the pipeline, and returns dot for node.List.
+// branch runs an if or with node. enter gets the value of the pipeline, and returns dot for node.List.
 func (r *renderer) branch(node *parse.BranchNode, dot any, enter func(any) any) error {
 	visible := len(r.variables)
 	defer func() { r.variables = r.variables[:visible] }()

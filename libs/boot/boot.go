@@ -3,8 +3,8 @@
 // reachable, and reports ready only when they are. On SIGINT or SIGTERM it waits until running work has finished.
 //
 // The Config of a service embeds Process and the groups of settings that the service needs. The Run(ctx, Config) of a
-// service ends with Process.Serve. There are no global variables: logger, tracer provider and registry are fields of
-// Process, so several services can run in one process.
+// service ends with Process.Serve. Logger, tracer provider and registry are fields of Process, not global variables. So
+// several services can run in one process.
 package boot
 
 import (
@@ -44,7 +44,7 @@ type Version struct {
 	Version kong.VersionFlag `name:"version" help:"Print the version of the program, and end."`
 }
 
-// VersionOf returns the parser's variable that contains the version line of the program name.
+// VersionOf returns the variable of the parser that contains the version line of the program with this name.
 func VersionOf(name string) kong.Vars { return kong.Vars{"version": version.Line(name)} }
 
 // Process contains what a service gets from the operating system process: the settings, and the fields that the program
@@ -72,11 +72,12 @@ type Process struct {
 // Config is implemented by the Config of each service, which embeds Process.
 type Config interface{ Host() *Process }
 
-// Host returns the Process that is embedded in a service's Config. Main calls it.
+// Host returns the Process that is embedded in a service's Config.
 func (p *Process) Host() *Process { return p }
 
 // Main is the main function of a binary. It parses the settings into a C, opens the Process in it and calls run. The
-// ctx of run ends at SIGINT or SIGTERM. If run or a step before it returns an error, Main exits with status 1.
+// ctx of run ends at SIGINT or SIGTERM, and if the server of the internal address fails. If a setting is wrong, Parse ends
+// the process. If a later step or run returns an error, Main exits with status 1.
 func Main[C any, P interface {
 	*C
 	Config

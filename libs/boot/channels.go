@@ -8,8 +8,9 @@ import (
 	"strings"
 )
 
-// Providers are the hosts of chat providers. The URL of an endpoint must be on a host of its provider, and must not be
-// on one of TeamsConnectorHosts.
+// Providers are the hosts of chat providers. The URL of a chat endpoint must be on a host of its provider. The URL of a
+// Teams endpoint must not be on one of TeamsConnectorHosts, and the URL of a webhook not on one of SlackHosts or
+// DiscordHosts.
 type Providers struct {
 	TeamsWorkflowHosts  []string `name:"teams-workflow-hosts" env:"TEAMS_WORKFLOW_HOSTS" default:"*.logic.azure.com" check:"host" help:"Hosts of Teams workflow URLs, separated by commas; *. allowed in front."`
 	TeamsPlatformHosts  []string `name:"teams-platform-hosts" env:"TEAMS_PLATFORM_HOSTS" default:"*.environment.api.powerplatform.com" check:"host" help:"Hosts of Teams platform URLs."`
@@ -19,7 +20,7 @@ type Providers struct {
 	DiscordHosts        []string `name:"discord-hosts" env:"DISCORD_HOSTS" default:"discord.com,*.discord.com,discordapp.com" check:"host" help:"Hosts of Discord webhook URLs."`
 }
 
-// Mail are the settings of mail. The URL may contain a password.
+// Mail are the settings of mail. SMTPURL may contain a password.
 type Mail struct {
 	SMTPURL  string `name:"smtp-url" env:"SMTP_URL" check:"url smtp smtps" placeholder:"smtp://USER:PASSWORD@HOST:PORT" help:"Mail server: smtp:// (STARTTLS if the server offers it) or smtps://; if empty, each mail is written to mail/*.eml in the data folder."`
 	MailFrom string `name:"mail-from" env:"MAIL_FROM" help:"Sender of mail, an address with or without a name; required with SMTP_URL."`
@@ -36,7 +37,7 @@ func (m Mail) Validate() error {
 	return nil
 }
 
-// Texts are the settings of SMS and WhatsApp. The URL contains a token.
+// Texts are the settings of SMS and WhatsApp. SMSURL contains a token.
 type Texts struct {
 	SMSURL string `name:"sms-url" env:"SMS_URL" check:"url https http" placeholder:"https://SID:TOKEN@HOST/?from=+15550100" help:"Twilio-compatible API; from is the sender: a number, a name (default: Bellbuoy) or a messaging service. If empty, each text is written to sms/*.json in the data folder. WhatsApp uses the same account and sender."`
 	// WhatsAppTemplate is the ContentSid of a message template that has variables for the parts of a message.

@@ -18,8 +18,8 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// Logger returns a logger that writes to out. Each line has the name of the service. The settings decide the form of
-// the lines.
+// Logger returns a logger that writes to out. Each line has the name of the service. LogFormat decides the form of the
+// lines. Logger returns an error if LogLevel is invalid.
 func (s Settings) Logger(name string, out io.Writer) (*slog.Logger, error) {
 	var level slog.Level
 	if err := level.UnmarshalText([]byte(s.LogLevel)); err != nil {

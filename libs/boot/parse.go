@@ -16,7 +16,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/seal"
 )
 
-// Parse reads config from flags and environment variables. The tag check of a setting names one of the checks in
+// Parse reads config from flags and environment variables. The tag check of a setting names a check of the function
 // problem. If a setting is wrong, Parse ends the process with a line that names the setting.
 func Parse(config any, name, description string, vars kong.Vars) {
 	parser := kong.Must(config, kong.Name(name), kong.Description(description), vars, VersionOf(name))

@@ -188,7 +188,7 @@ func endUnclear(handler http.Handler) http.Handler {
 	})
 }
 
-// connected is the key of the time at which the connection of a request began.
+// connected is the context key of the time at which the connection of a request began.
 type connected struct{}
 
 // endOld closes the connection after its first request that arrives later than ConnectionAge.

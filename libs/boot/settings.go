@@ -102,7 +102,7 @@ type Confirmation struct {
 	ConfirmWithin time.Duration `name:"confirm-within" env:"CONFIRM_WITHIN" default:"48h" help:"Time within which a visitor confirms a subscription or an endpoint by the link or the code in a message."`
 }
 
-// Sweep returns the interval at which expired unconfirmed requests are deleted.
+// Sweep returns the interval at which expired unconfirmed requests and other old records are deleted.
 func (c Confirmation) Sweep() time.Duration {
 	return min(time.Minute, max(c.ConfirmWithin/4, 10*time.Millisecond))
 }
@@ -151,7 +151,7 @@ type Suppression struct {
 }
 
 const (
-	maxTimeout = StopTimeout - time.Second // shorter than a stop, so that running attempts can end
+	maxTimeout = StopTimeout - time.Second // so that a running attempt can end within StopTimeout
 	maxWaits   = 20
 	maxWait    = 24 * time.Hour
 )

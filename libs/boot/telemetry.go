@@ -18,7 +18,7 @@ import (
 
 const flushTimeout = 3 * time.Second
 
-// Open sets the logger, the tracer provider and the metrics of the process, all for the service name. Each log line has
+// Open sets the fields Name, Now, Propagator, Log, Metrics and Tracer. name is the name of the service. Each log line has
 // the name, the time in UTC, and the trace id if there is one. The returned function sends the last traces.
 func (p *Process) Open(ctx context.Context, name string, registry prometheus.Registerer, logs io.Writer) (func(), error) {
 	p.Name = name

@@ -6,7 +6,8 @@
 //
 //   - The broker syncs its writes. An acknowledged record, a committed offset and a topic survive kill -9 and loss of
 //     power. A restart reads all data of the broker, so the data must stay small (trim.go). Segments are small. A
-//     record is deleted when it is an hour old and every group has committed it, or when it is seven days old.
+//     record is deleted when it is an hour old and each group that commits offsets of its partition has committed it,
+//     or when it is seven days old.
 //   - The broker's own retention is off, because it can delete all records of a partition. After a restart such a
 //     partition would begin again at offset 0, below the offsets that groups have committed.
 //   - A clean stop stores the members of groups, because clients usually outlive a broker. Here the clients end with

@@ -52,9 +52,9 @@ type journal struct {
 	prefixes []string
 	server   *miniredis.Miniredis
 
-	clients sync.Map // *server.Peer to *client; a script is a peer that is not in it
+	clients sync.Map // *server.Peer to *client; does not contain the peers of scripts
 
-	mu     sync.Mutex // locked while a command of a client runs
+	mu     sync.Mutex // locked while a command of a client, age or close runs
 	aged   time.Time  // time until which the keys have aged
 	file   *journalFile
 	broken bool      // the last entry in the file may be incomplete, so the file must be replaced

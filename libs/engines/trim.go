@@ -13,13 +13,13 @@ import (
 
 const (
 	trimInterval = 5 * time.Minute
-	consumedAge  = time.Hour          // minimum age for deleting a record that every group has committed
+	consumedAge  = time.Hour          // minimum age for deleting a record below lowestCommitted
 	retention    = 7 * 24 * time.Hour // minimum age for deleting any other record
 )
 
-// trim deletes the records that are older than consumedAge and that every group has committed, and all records that are
-// older than retention. It does not delete the last record of each partition, because after a restart the broker derives
-// the next offset from that record.
+// trim deletes the records that are older than consumedAge and below the offset of lowestCommitted, and all records that
+// are older than retention. It does not delete the last record of each partition, because after a restart the broker
+// derives the next offset from that record.
 func trim(ctx context.Context, addr string, now time.Time) error {
 	client, err := kgo.NewClient(kgo.SeedBrokers(addr))
 	if err != nil {
@@ -55,7 +55,8 @@ func trim(ctx context.Context, addr string, now time.Time) error {
 	return err
 }
 
-// lowestCommitted returns, for each partition, the lowest offset that a group has committed.
+// lowestCommitted returns the lowest offset that a group has committed in each partition. A partition in which no group
+// has committed an offset is absent.
 func lowestCommitted(ctx context.Context, admin *kadm.Client) (kadm.Offsets, error) {
 	groups, err := admin.ListGroups(ctx)
 	if err != nil {
