@@ -77,7 +77,7 @@ func (c *Caller) Component(ctx context.Context, id string) (ComponentResult, err
 	return call[ComponentResult](ctx, c, request{service: events, method: "GET", path: componentsPath + "/" + url.PathEscape(id)})
 }
 
-// ComponentFields are the members of a new component and of a change. A member that is nil stays as it is.
+// ComponentFields are the members of a new component and of a change. In a change, a member that is nil keeps its value.
 type ComponentFields struct {
 	Name                    *string    `json:"name,omitempty"`
 	Description             *string    `json:"description,omitempty"`

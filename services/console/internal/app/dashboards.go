@@ -116,7 +116,7 @@ func (c *Caller) Dashboard(ctx context.Context, id string) (DashboardResult, err
 
 func dashboardAt(id string) string { return dashboardsPath + "/" + url.PathEscape(id) }
 
-// DashboardChange is a change of a dashboard. A member that is nil stays as it is.
+// DashboardChange is a change of a dashboard. A member that is nil is not changed.
 type DashboardChange struct {
 	Name           *string            `json:"name,omitempty"`
 	Slug           *string            `json:"slug,omitempty"`

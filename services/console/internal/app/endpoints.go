@@ -92,7 +92,8 @@ type EndpointTemplate struct {
 	Body        string   `json:"body"`
 }
 
-// EndpointTemplateChange changes the request of a webhook. A header or secret that is nil is removed. Others stay.
+// EndpointTemplateChange changes the request of a webhook. A header or secret that is nil is removed. Stored headers and
+// secrets that the change does not contain are kept.
 type EndpointTemplateChange struct {
 	Method   string             `json:"method"`
 	IDInPath bool               `json:"idInPath"`
@@ -162,7 +163,7 @@ type EndpointTarget struct {
 	URLHash     string `json:"urlHash"`
 }
 
-// EndpointChange is a change of an endpoint. A member that is nil stays as it is.
+// EndpointChange is a change of an endpoint. A member that is nil or empty is not changed.
 type EndpointChange struct {
 	EndpointTarget
 	URL             *string  `json:"url,omitempty"`
@@ -175,12 +176,13 @@ type EndpointChange struct {
 	WebhookForm
 }
 
-// ChangeEndpoint changes an endpoint. The result has the new secret after a rotation.
+// ChangeEndpoint changes an endpoint that has the version. With version 0, the endpoint may have any version. The result
+// has the new secret after a rotation.
 func (c *Caller) ChangeEndpoint(ctx context.Context, kind EndpointKind, version int64, in EndpointChange) (EndpointResult, error) {
 	return call[EndpointResult](ctx, c, request{service: integrations, method: "PATCH", path: kind.path() + "/endpoints", version: version, body: in})
 }
 
-// DeleteEndpoint deletes an endpoint.
+// DeleteEndpoint deletes an endpoint that has the version.
 func (c *Caller) DeleteEndpoint(ctx context.Context, kind EndpointKind, version int64, in EndpointTarget) (struct{}, error) {
 	return call[struct{}](ctx, c, request{service: integrations, method: "DELETE", path: kind.path() + "/endpoints", version: version, body: in})
 }

@@ -144,8 +144,8 @@ type AffectedChange struct {
 	Impact      string `json:"impact,omitempty"`
 }
 
-// EventChange is a new event or a change of an event. A member that is nil stays as it is. DashboardIDs are the dashboards of
-// an event without components.
+// EventChange is a new event or a change of an event. In a change, a member that is nil keeps its value. DashboardIDs are
+// the dashboards of an event without components.
 type EventChange struct {
 	Title                   *string           `json:"title,omitempty"`
 	Description             *Nullable         `json:"description,omitempty"`

@@ -90,7 +90,7 @@ type InboundProblem struct {
 	EventID    string     `json:"eventId"`
 }
 
-// InboundProblems lists the reported problems, the most recently changed first.
+// InboundProblems lists the reported problems by Since, the newest first.
 func (c *Caller) InboundProblems(ctx context.Context, query url.Values) (InboundProblems, error) {
 	return call[InboundProblems](ctx, c, request{service: integrations, method: "GET", path: inboundPath + "/problems", query: query})
 }

@@ -34,7 +34,7 @@ type ComponentUptime struct {
 	EventIDs []string    `json:"eventIds"`
 }
 
-// Seconds is how long a component had each state. Downtime is the sum of the outages.
+// Seconds is how long a component had each state. Downtime is the sum of Major and Partial.
 type Seconds struct {
 	Downtime    int64 `json:"downtimeSeconds"`
 	Major       int64 `json:"majorOutageSeconds"`

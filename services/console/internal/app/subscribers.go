@@ -132,7 +132,7 @@ func (c *Caller) AddSubscriber(ctx context.Context, channel Channel, address str
 	return call[SubscriberResult](ctx, c, request{service: subscribers, method: "POST", path: subscribersPath + string(channel), body: body})
 }
 
-// SubscriberChange is a change of a subscriber. A member that is nil stays as it is.
+// SubscriberChange is a change of a subscriber. A member that is nil is not changed.
 type SubscriberChange struct {
 	ComponentIDs *Choice   `json:"componentIds,omitempty"`
 	Confirmed    *bool     `json:"confirmed,omitempty"`

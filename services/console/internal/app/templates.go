@@ -42,7 +42,7 @@ func (c *Caller) Template(ctx context.Context, id string) (TemplateResult, error
 	return call[TemplateResult](ctx, c, request{service: events, method: "GET", path: templatesPath + "/" + url.PathEscape(id)})
 }
 
-// TemplateChange is a change of a template. A member that is nil stays as it is.
+// TemplateChange is a change of a template. A member that is nil is not changed.
 type TemplateChange struct {
 	Name         *string   `json:"name,omitempty"`
 	Title        *Nullable `json:"title,omitempty"`

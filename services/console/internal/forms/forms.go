@@ -72,7 +72,7 @@ type Field struct {
 
 	Values  []string
 	Problem string
-	upload  string // content of the first chosen file, without Save
+	upload  string // content of the first chosen file if Save is nil
 }
 
 // Value returns the first value of the field, or "" if it has none.
@@ -89,7 +89,8 @@ func (f *Field) Has(value string) bool { return slices.Contains(f.Values, value)
 // ID returns the id of the input.
 func (f *Field) ID() string { return f.Prefix + f.Name }
 
-// Described returns the ids of the hint and the problem.
+// Described returns the ids of the elements that show the problem and the hint, for aria-describedby. It omits the id of
+// an element that the field does not have.
 func (f *Field) Described() string {
 	var ids []string
 	if f.Problem != "" {
@@ -120,7 +121,7 @@ type Form struct {
 	Fields  []*Field
 	Version int64  // version of the record that the form shows; 0: the record has none
 	Problem string // about the form as a whole
-	Once    string // makes a repeated request harmless
+	Once    string // random; for a repeated request with the same value, the gateway sends the first response again
 }
 
 // New returns a form with a new Once.
@@ -171,8 +172,8 @@ const (
 )
 
 // Read reads the fields from the body of a request and checks them. It returns a fault for a body that is no form, is
-// too large, or contains an unknown or repeated field: no page sends such a body. A mistake of the member becomes the
-// Problem of its field.
+// too large, or contains an unknown field, a repeated field or a wrong version. A wrong value becomes the Problem of its
+// field.
 func (f *Form) Read(r *http.Request) error {
 	read := Parse
 	if is, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")); is == parts && slices.ContainsFunc(f.Fields, func(field *Field) bool { return field.Kind == File }) {
@@ -199,7 +200,8 @@ func Parse(r *http.Request) error {
 	return parsed(r.ParseForm())
 }
 
-// Fill sets the values of the fields. It returns a fault for an unknown or repeated field, and for a wrong version.
+// Fill sets the values of the fields. It replaces CR LF by LF, and trims the values that are not secret. It returns a fault
+// for an unknown field, for a wrong version, and for a repeated field that is neither Ticks nor Order.
 func (f *Form) Fill(values url.Values) error {
 	version := f.Version
 	for name, sent := range values {
@@ -228,7 +230,8 @@ func (f *Form) Fill(values url.Values) error {
 	return nil
 }
 
-// Values returns the values of all fields without secrets, for a page from which the member returns to the form.
+// Values returns the version and the values of all fields that are not secret, for a page from which the member returns to
+// the form.
 func (f *Form) Values() url.Values {
 	values := url.Values{}
 	for _, field := range f.Fields {
@@ -285,7 +288,7 @@ func (f *Field) missing() string {
 	return "Enter the " + strings.ToLower(f.Label[:1]) + f.Label[1:] + "."
 }
 
-// OK reports whether there is no problem.
+// OK reports whether neither the form nor a field has a Problem.
 func (f *Form) OK() bool { return f.Problem == "" && len(f.Problems()) == 0 }
 
 // Problems returns the fields that have a problem.
@@ -293,7 +296,8 @@ func (f *Form) Problems() []*Field {
 	return slices.DeleteFunc(slices.Clone(f.Fields), func(field *Field) bool { return field.Problem == "" })
 }
 
-// Refuse shows an error of the App interface: at the field of member, or above the form if no field shows that member.
+// Refuse stores an error of the App interface as a Problem: of the visible field that shows member, or of the form if no
+// visible field shows member.
 func (f *Form) Refuse(member, message string) {
 	message = names.ReplaceAllStringFunc(message, f.labelled)
 	name, _, _ := strings.Cut(strings.ReplaceAll(member, "[", "."), ".")

@@ -61,7 +61,8 @@ func (f *Form) readParts(r *http.Request) error {
 	}
 }
 
-// readFile reads a file that was chosen in the field with the name.
+// readFile passes a file that was chosen in the field with the name to Save of the field. If Save is nil, it stores the
+// content of the first file for Upload and ignores further files. It returns a fault if the form has no such File field.
 func (f *Form) readFile(name string, file *multipart.Part) error {
 	for _, field := range f.Fields {
 		switch {

@@ -28,7 +28,7 @@ const (
 	Dashboard  Column = "dashboard"
 )
 
-// Columns of the address, of which a list may have both.
+// Columns of the address. A list may have both.
 const (
 	mail  Column = "mail"
 	phone Column = "phone"
@@ -138,8 +138,9 @@ func First(text string) string {
 	return text[begin:]
 }
 
-// HeadOf returns what the first record of a list says. A record is a header if it has a known name of the address. The
-// address is in the first column that the list has of mail, address and phone, in the reverse order if byPhone is true.
+// HeadOf returns what the first record of a list says. The record is a header if it has a known name of an address column.
+// If a header has several address columns, the address is in the first of mail, Address and phone, or in the first of
+// phone, Address and mail if byPhone is true.
 func HeadOf(first string, byPhone bool) (Head, error) {
 	head := Head{comma: separator(first), at: map[Column]int{Address: 0}}
 	rows, err := head.records(first, 1)
@@ -208,7 +209,7 @@ func (h Head) Read(text string, line int) ([]Row, error) {
 	return rows, err
 }
 
-// reads reports whether the column is read.
+// reads reports whether h.at contains the index column.
 func (h Head) reads(column int) bool {
 	for _, at := range h.at {
 		if at == column {

@@ -25,7 +25,7 @@ type Component struct{ ID, Name string }
 const between = ",;|\n"
 
 // Chosen returns the ids of the components that a cell contains by name or id. It returns nil for All and an empty list
-// for NoneOf.
+// for NoneOf. It returns a fault for a name that no component has, or that several components have.
 func Chosen(cell string, components []Component) ([]string, error) {
 	if strings.EqualFold(cell, All) {
 		return nil, nil
@@ -70,7 +70,8 @@ func idsOf(text string, components []Component) (ids []string) {
 	return ids
 }
 
-// Labels returns the text of each component in a cell, by id: the name if Chosen finds the component by it, else the id.
+// Labels returns the text of each component in a cell, by id. The text is the name of the component if a cell may contain
+// the name and Chosen finds only this component by it, else the id.
 func Labels(components []Component) map[string]string {
 	labels := make(map[string]string, len(components))
 	for _, c := range components {
@@ -84,7 +85,7 @@ func Labels(components []Component) map[string]string {
 	return labels
 }
 
-// Readable reports whether a list may contain the text.
+// Readable reports whether the text is valid UTF-8 without control characters and U+FFFD.
 func Readable(text string) bool {
 	return !strings.ContainsFunc(text, func(r rune) bool { return unicode.IsControl(r) || r == utf8.RuneError })
 }
