@@ -1,5 +1,5 @@
-// Package oidctest runs an OpenID Connect provider for tests: the one of zitadel/oidc. A test changes the ID tokens and
-// the responses of the provider, as a wrong or hostile provider would.
+// Package oidctest runs an OpenID Connect provider for tests: the example provider of zitadel/oidc. A test can change the
+// ID tokens and the responses of the provider, as a wrong or hostile provider would.
 package oidctest
 
 import (
@@ -40,7 +40,7 @@ const host = "example.com:443"
 
 // Provider is an OpenID Connect provider at Issuer.
 type Provider struct {
-	CAFile string // certificate of the provider's authority
+	CAFile string // path of the file with the certificate of the provider
 
 	t      testing.TB
 	server *httptest.Server
@@ -221,8 +221,8 @@ func (p *Provider) signer(key any, id string) func(payload []byte) string {
 	}
 }
 
-// Login opens the address, which leads to the provider, in the browser and signs the user in. It returns the address of
-// the callback, and does not open it.
+// Login opens the address in the browser, follows its redirects to the provider, and signs the user in. It returns the
+// address of the callback, and does not open the callback.
 func (p *Provider) Login(browser *http.Client, address, user string) (callback *url.URL) {
 	p.t.Helper()
 	stays := *browser

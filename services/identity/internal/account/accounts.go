@@ -29,9 +29,9 @@
 // # Operations of several steps
 //
 // Each organization gets a dashboard, which the events service stores. AddOrganization stores the organization as
-// pending, with the id of the dashboard. Then it creates the dashboard. This step may be repeated with the same id.
-// Then it marks the organization as ready. No operation finds a pending organization. Sweep completes pending
-// organizations.
+// pending, with the id of the dashboard. Then it creates the dashboard and sends the plan to the events service. Both
+// steps may be repeated. Then it marks the organization as ready. No operation finds a pending organization. Sweep
+// completes pending organizations.
 //
 // DeleteUser marks the user as deleted. This one write disables the user's keys and makes the name available. Then
 // DeleteUser removes the record. Sweep removes a record that is marked but not removed.

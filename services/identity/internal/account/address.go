@@ -23,10 +23,10 @@ func (u User) ProvenName() string {
 	return ""
 }
 
-// named returns the first of these users who is enabled and has a password: the user with the user name, the only user
-// with the address as the ProvenName, the only user with it as the SignInName. So members of other organizations cannot
-// hide the user whose address is proven. Without such a user, it returns the enabled user with the user name, else the
-// zero User.
+// named returns the user who signs in with the name. This is the first of these users who is enabled and has a password:
+// the user with this user name, the only user with this ProvenName, the only user with this SignInName. So members of
+// other organizations cannot hide the user whose address is proven. If there is none, named returns the enabled user with
+// this user name, although this user has no password, else the zero User.
 func (a *Accounts) named(ctx context.Context, name string) (User, error) {
 	var noPassword User
 	address := Address(name)

@@ -17,7 +17,7 @@ const (
 	byAgain Method = "again" // a signed-in member proves who they are
 )
 
-// AttemptMethods returns the methods of attempts.
+// AttemptMethods returns the methods that observe counts.
 func AttemptMethods() []Method { return []Method{ByPassword, byCode, ByPasskey, BySignOn, byAgain} }
 
 // Outcome is the result of an attempt to sign in.
@@ -39,7 +39,8 @@ type Observer interface {
 	PasswordHashed()
 }
 
-// attempt is a request to sign in. An operation fills in what it finds out, and observe reports the attempt.
+// attempt is a request to sign in. An operation sets each field when it knows the value. observe reports the attempt at the
+// end of the operation.
 type attempt struct {
 	method Method
 	from   Client

@@ -11,7 +11,7 @@ import (
 
 // Credential is a key or a session, with its user and the terms of the user's organization.
 type Credential struct {
-	Key     Key      // for a session: its id and digest
+	Key     Key      // for a session: its id, digest and LastUsedAt
 	Session *Session // nil for a key
 	User    User
 	Roles   []Role

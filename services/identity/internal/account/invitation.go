@@ -42,9 +42,9 @@ const (
 	maxForgotten  = 3 // links for a forgotten password that a user can have at a time
 )
 
-// addLink adds a link for a mail to the user, and removes the expired links. A new invitation replaces the former one,
-// and has two links: mailed, and shown for the member or operator who invites. Of other links, the oldest ones above
-// maxForgotten are removed.
+// addLink adds a link for a mail to the user, and removes the expired links. A new invitation replaces the former one, and
+// has two links: mailed for the mail, and shown for the member or operator who invites. Of the links for a forgotten
+// password, only the newest maxForgotten remain, and shown is empty.
 func (u *User) addLink(kind LinkKind, now time.Time) (mailed, shown Link) {
 	mailed = Link{ID: topic.NewID(), Kind: kind, ExpiresAt: now.Add(forgottenFor), Mailed: true}
 	if kind == Invitation {
@@ -186,7 +186,7 @@ func (a *Accounts) AcceptLink(ctx context.Context, in Acceptance, from Client) (
 	p := proof{Method: ByLink, Keep: in.Keep, Browser: in.Browser}
 	if !user.HasTOTP() {
 		return a.startSession(ctx, user.ID, from, p, func(u *User, now time.Time) ([]topic.Message, error) {
-			if u.HasTOTP() { // since the hash began
+			if u.HasTOTP() { // the app was added after the check above
 				return nil, errSignInEnded()
 			}
 			return set(u, now)
@@ -226,7 +226,7 @@ func (a *Accounts) Invite(ctx context.Context, id string) (link Link, err error)
 }
 
 // InviteMember sends a member a new link: an invitation if the member has no password, else a link for a forgotten
-// password. It returns an invitation, and nil for a forgotten password. A key cannot invite an admin.
+// password. It returns the shown link of the invitation, or nil for a forgotten password. A key cannot invite an admin.
 func (a *Accounts) InviteMember(ctx context.Context, who Who, id string) (link *Link, err error) {
 	if _, err := a.Recent(ctx, who); err != nil {
 		return nil, err

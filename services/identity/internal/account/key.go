@@ -19,7 +19,7 @@ type Key struct {
 	Digest     string     `json:"digest"`           // digest of the secret; the secret is not stored
 	Name       string     `json:"name" audit:"name"`
 	CreatedAt  time.Time  `json:"createdAt" audit:"createdAt"`
-	LastUsedAt *time.Time `json:"lastUsedAt"` // to the minute
+	LastUsedAt *time.Time `json:"lastUsedAt"` // stored at most once a minute (see storeUse); nil: never used
 	RevokedAt  *time.Time `json:"revokedAt" audit:"revokedAt"`
 }
 

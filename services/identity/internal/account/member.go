@@ -20,7 +20,7 @@ func (a *Accounts) AddMember(ctx context.Context, who Who, in NewUser) (user Use
 	if who.Session == "" && slices.Contains(in.Roles, Admin) {
 		return User{}, Link{}, errNoKey()
 	}
-	if strings.Contains(in.Username, "@") { // the owner of this address, perhaps of another organization, could not sign in with it
+	if strings.Contains(in.Username, "@") { // a user with this mail address, perhaps of another organization, could not sign in with the address
 		return User{}, Link{}, fault.Field(FieldUsername, "must not contain @. Members also sign in with their address")
 	}
 	user, err = a.addUser(ctx, who.Organization, in, func(u *User) []topic.Message {
@@ -31,8 +31,9 @@ func (a *Accounts) AddMember(ctx context.Context, who Who, in NewUser) (user Use
 	return user, link, err
 }
 
-// ChangeMember changes a user of the caller's organization. read returns the change of the stored user. The last enabled
-// admin of the organization remains one. A key cannot change how a user signs in, and cannot make or enable an admin.
+// ChangeMember changes a user of the caller's organization. read returns the change of the stored user. If the user is the
+// last enabled admin and would not remain one, ChangeMember returns Conflict (see keepAdmin). A key cannot allow a password,
+// change the mail address, or make or enable an admin.
 func (a *Accounts) ChangeMember(ctx context.Context, who Who, id string, read func(User) (UserPatch, error)) (User, error) {
 	var p UserPatch
 	user, err := a.mayChange(ctx, who, id, func(u User) (err error) { p, err = read(u); return err })
@@ -76,8 +77,8 @@ func (a *Accounts) ChangeMember(ctx context.Context, who Who, id string, read fu
 	})
 }
 
-// DeleteMember deletes a user of the caller's organization, unless it is the last enabled admin. It does not delete the
-// user if allow returns an error for the stored user.
+// DeleteMember deletes a user of the caller's organization. For the last enabled admin, it returns Conflict (see
+// keepAdmin). If allow returns an error for the stored user, DeleteMember returns this error.
 func (a *Accounts) DeleteMember(ctx context.Context, who Who, id string, allow func(User) error) error {
 	user, err := a.mayChange(ctx, who, id, allow)
 	if err != nil {
@@ -126,7 +127,8 @@ func (a *Accounts) mayChange(ctx context.Context, who Who, id string, allow func
 	return user, err
 }
 
-// Leaving is an admin who is about to lose the role or the record, or the way in. The entry expires at Until.
+// Leaving is an admin who is about to lose the role, the record, or the way to sign in without the provider. The entry
+// expires at Until.
 type Leaving struct {
 	User  string    `json:"user"`
 	Until time.Time `json:"until"`
@@ -138,7 +140,7 @@ const leavingFor = 2 * finishTimeout
 // keepAdmin returns Conflict if the user is the last enabled admin of the organization, unless keepsRole is true. With
 // enforced single sign-on, it also returns Conflict if the user is the last admin who can sign in without the provider.
 // Otherwise it stores in the organization that the user leaves, until done is called. So if two admins demote each other
-// at once, one remains: each of the two changes sees that the other admin leaves.
+// at once, one remains: the second call of keepAdmin finds that the other admin leaves.
 func (a *Accounts) keepAdmin(ctx context.Context, user User, keepsRole bool) (done func(), err error) {
 	_, err = a.Store.Organizations.Change(ctx, user.Organization, func(o *Organization) error {
 		now := a.Now()

@@ -33,10 +33,10 @@ type Organization struct {
 	// RequireTwoFactor: a session without a second factor has no roles.
 	RequireTwoFactor bool    `json:"requireTwoFactor" audit:"requireTwoFactor"`
 	SignOn           *SignOn `json:"signOn" audit:"signOn"` // nil: the organization has no single sign-on
-	Version          int64   `json:"version"`               // number of changes of the record
-	// Leaving are admins who are about to lose their role, their record or their way in. See keepAdmin.
+	Version          int64   `json:"version"`               // 1 for a new organization; raised by editedOrganization
+	// Leaving are admins who are about to lose their role, their record or their way to sign in. See keepAdmin.
 	Leaving []Leaving `json:"leaving"`
-	// StaleSince is set while gateways may still cache former rights of the users' keys.
+	// StaleSince is set while gateways may still cache former rights of the users' keys, or events has a former plan.
 	StaleSince *time.Time `json:"staleSince"`
 }
 
@@ -172,7 +172,7 @@ func (a *Accounts) ChangeOrganization(ctx context.Context, id string, p Organiza
 	return a.patchOrganization(ctx, id, p, func(Organization) error { return nil })
 }
 
-// patchOrganization is ChangeOrganization with a check of the stored organization.
+// patchOrganization is ChangeOrganization, but changes nothing if allow returns an error for the stored organization.
 func (a *Accounts) patchOrganization(ctx context.Context, id string, p OrganizationPatch, allow func(Organization) error) (Organization, error) {
 	if err := a.checkOrganizationPatch(p); err != nil {
 		return Organization{}, err

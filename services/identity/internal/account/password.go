@@ -35,7 +35,7 @@ const (
 // hasher computes the hashes of passwords. A hash needs 19 MiB of memory and a processor core for about 30 ms, so only
 // half of the cores hash at once, and at most four. The other cores serve all other requests.
 //
-// A request takes a place before it reads a record, and a slot while it hashes. Requests without a place are refused at
+// A request occupies a place before it reads a record, and a slot while it hashes. Requests without a place are refused at
 // once, so that a thousand sign-ins at once cost neither memory nor the time of other requests.
 type hasher struct {
 	places chan struct{}
@@ -125,7 +125,8 @@ func (a *Accounts) mayUsePassword(ctx context.Context, u User) (bool, error) {
 // AllowsPassword reports whether the user has a password and may sign in with it.
 func (u User) AllowsPassword(o Organization) bool { return u.Password != "" && u.admitsPassword(o) }
 
-// admitsPassword reports whether the user may have a password.
+// admitsPassword reports whether the user may sign in with a password or a passkey: as PasswordAuth says, or, if it is nil,
+// if the organization does not enforce single sign-on.
 func (u User) admitsPassword(o Organization) bool {
 	if u.PasswordAuth != nil {
 		return *u.PasswordAuth
@@ -136,7 +137,9 @@ func (u User) admitsPassword(o Organization) bool {
 // SignOnOnly reports whether neither a password nor a passkey of the user is accepted.
 func (u User) SignOnOnly(o Organization) bool { return !u.admitsPassword(o) }
 
-// checkPassword returns an error if the password is too short or long, or easy to guess.
+// checkPassword returns an error if the password is too short or long, has control characters, is easy to guess, or
+// contains the user name, the part of the mail address before the @, or the name of the organization. Names with fewer
+// than minNamed characters are not checked.
 func checkPassword(password string, u User, o Organization) error {
 	switch length := utf8.RuneCountInString(password); {
 	case length < minPassword || length > maxPassword:

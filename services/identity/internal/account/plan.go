@@ -14,7 +14,7 @@ const (
 // Limits are the limits of an organization.
 type Limits struct {
 	LegacyPerHour   int `json:"legacyPerHour"`   // legacy calls of one user that are accepted in any hour
-	AppPerMinute    int `json:"appPerMinute"`    // App calls of the whole organization
+	AppPerMinute    int `json:"appPerMinute"`    // App calls of the whole organization that are accepted in a minute
 	UniqueEndpoints int `json:"uniqueEndpoints"` // different URLs of each kind of integration endpoint
 	MaxDashboards   int `json:"maxDashboards"`
 }

@@ -83,8 +83,8 @@ func (p ProfilePatch) apply(u *User) {
 }
 
 // ChangeProfile changes the caller's own name, mail address and preferences. A new mail address needs a recent sign-in,
-// because links to set a password are sent to it. The new address does not identify the caller until the caller uses
-// such a link, or an admin changes the address.
+// because links to set a password are sent to it. Unless the new address is ProvenEmail, it does not identify the caller
+// until the caller uses such a link. An address that an admin sets later identifies the caller.
 func (a *Accounts) ChangeProfile(ctx context.Context, who Who, p ProfilePatch) error {
 	user, err := a.Caller(ctx, who)
 	if err != nil {

@@ -34,10 +34,11 @@ const (
 // roles returns all roles in the order in which they are stored and shown.
 func roles() []Role { return []Role{Admin, Event, Subscriber, API} }
 
-// Enum returns the values of a role, for the documents.
+// Enum returns the values of a role, for the OpenAPI documents.
 func (Role) Enum() []any { return []any{Admin, Event, Subscriber, API} }
 
-// checkRoles returns the sent roles without duplicates, in the order of the function roles.
+// checkRoles returns the sent roles without duplicates, in the order of the function roles. It returns an error for an
+// unknown role and for an empty list.
 func checkRoles(sent []Role) ([]Role, error) {
 	for _, role := range sent {
 		if !slices.Contains(roles(), role) {

@@ -27,7 +27,7 @@ type Session struct {
 	Digest       string     `json:"digest"`
 	CreatedAt    time.Time  `json:"createdAt" audit:"createdAt"`
 	SignedInAt   time.Time  `json:"signedInAt"` // when the user last proved who they are
-	LastUsedAt   time.Time  `json:"lastUsedAt"` // to the minute
+	LastUsedAt   time.Time  `json:"lastUsedAt"` // stored at most once a minute (see storeUse)
 	Keep         bool       `json:"keep" audit:"keep"`
 	Method       Method     `json:"method" audit:"method"`
 	SecondFactor bool       `json:"secondFactor" audit:"secondFactor"` // the user has shown two factors
@@ -40,7 +40,7 @@ const (
 	maxSessions = 20
 	idleFor     = 12 * time.Hour // a session ends if it is not used for this time
 	sessionFor  = 30 * 24 * time.Hour
-	keptIdleFor = 30 * 24 * time.Hour // the same with "Keep me signed in"
+	keptIdleFor = 30 * 24 * time.Hour // idleFor of a session with Keep
 	keptFor     = 180 * 24 * time.Hour
 	recentFor   = 10 * time.Minute
 	// forgetExpired is the time after which an expired session is removed. No gateway caches a session that long.
@@ -171,7 +171,8 @@ func (a *Accounts) voidSoon(ctx context.Context, u User) {
 }
 
 // addSession adds a session to the user. If StaleSince is nil, ended sessions are void at the gateways, and addSession
-// first removes them and sessions that expired long ago. Then it ends the oldest sessions beyond maxSessions.
+// first removes them and the sessions that expired more than forgetExpired ago. Then it ends the oldest sessions, so that
+// the user has at most maxSessions.
 func (u *User) addSession(session Session, now time.Time) {
 	if u.StaleSince == nil {
 		u.Sessions = slices.DeleteFunc(u.Sessions, func(s Session) bool {
@@ -240,10 +241,10 @@ func (a *Accounts) MayHoldKeys(ctx context.Context, who Who) error {
 	return err
 }
 
-// mayChangeFactors returns the caller, and a function that returns an error unless the user may add and remove second
-// factors: the caller has signed in recently, and the session has not ended in the meantime. If the organization
-// requires a second factor and the user has one, the caller must have shown one. Otherwise a person who knows only the
-// password could replace the factor.
+// mayChangeFactors returns the caller if the caller may add and remove second factors, else an error. The caller must have
+// signed in recently, and allow must return nil. The write calls allow again. allow returns fault.ErrSignInAgain if the
+// session has ended, or if the organization requires a second factor, the user has one, and the session has not shown one.
+// Otherwise a person who knows only the password could replace the factor.
 func (a *Accounts) mayChangeFactors(ctx context.Context, who Who) (user User, allow func(*User) error, err error) {
 	if user, err = a.Recent(ctx, who); err != nil {
 		return User{}, nil, err

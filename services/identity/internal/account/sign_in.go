@@ -11,9 +11,9 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
 
-// Tries limits failures to sign in. A method whose name ends with Wait counts nothing, and one whose name ends with
-// WasRight removes a try from the count. All others count a try. The result is 0, or the time until the next try is
-// allowed. quota.Counter implements Tries.
+// Tries limits failures to sign in, mails for forgotten passwords, and audit entries of refusals. A method whose name ends
+// with Wait counts nothing, and one whose name ends with WasRight removes a try from the count. All others count a try. The
+// result is 0, or the time until the next try is allowed. quota.Counter implements Tries.
 type Tries interface {
 	SignInWait(ctx context.Context, ip, name string) (wait time.Duration)
 	SignIn(ctx context.Context, ip, name string) (wait time.Duration)
@@ -132,8 +132,9 @@ func (a *Accounts) again(ctx context.Context, user string) try {
 	}
 }
 
-// check reports whether the password of the user is right. A right password is not counted. The try is counted while the
-// hash has its slot, not while the request waits for one, so that many members at one address can sign in at once.
+// check reports whether the password of the user is right. If the limit is reached, it returns fault.Throttled. A right
+// password is not counted. The try is counted while the hash has its slot, not while the request waits for a slot, so that
+// many members at one address can sign in at once.
 func (a *Accounts) check(ctx context.Context, t try, hash, password string) (right bool, err error) {
 	if wait := t.wait(); wait > 0 {
 		return false, fault.Throttled{Wait: wait}
@@ -211,7 +212,7 @@ func (a *Accounts) SignIn(ctx context.Context, in PasswordSignIn, from Client) (
 type signInStep struct {
 	ID       string `json:"id"`
 	User     string `json:"user"`
-	Name     string `json:"name"`     // as the member typed it
+	Name     string `json:"name"`     // name that the member typed; the user name after a link or a single sign-on
 	Password string `json:"password"` // digest of the password's hash: a new password ends the sign-in
 	Proof    proof  `json:"proof"`
 }

@@ -114,8 +114,8 @@ func (a *Accounts) FinishSignOn(ctx context.Context, who Who, ticket string, bac
 }
 
 // loginAt returns the time at which the member has signed in at the provider. For a provider that has never sent this
-// time, it returns the present time. The person at the browser can remove the request for the time. So for a provider
-// that has sent the time before, a sign-on without it returns a time that is not recent.
+// time, it returns the present time. The person at the browser can remove the request for the time. So if the provider
+// sends no time now but has sent it before, loginAt returns a time that is not recent.
 func (a *Accounts) loginAt(ctx context.Context, o Organization, claims map[string]any) (time.Time, error) {
 	now := a.Now()
 	seconds, sent := claims["auth_time"].(float64)
@@ -193,8 +193,10 @@ func severalFactors(claims map[string]any) bool {
 	return slices.Contains(methods, any("mfa"))
 }
 
-// signOnMember returns the member whom the claims are about: the member with the subject; else the only one with the
-// verified address, unless the member has set it without proof; else a new one, if the organization creates members.
+// signOnMember returns the member whom the claims are about. This is the member with the subject. Without such a member, it
+// is the only member with the verified address, not counting members with OwnEmail. If no member has the address, and the
+// organization creates members, it is a new member. signOnMember returns Forbidden for a disabled member, for a member who
+// signs in with another account of the provider, and if there is no member to return.
 func (a *Accounts) signOnMember(ctx context.Context, o Organization, subject string, claims map[string]any) (User, error) {
 	if known, err := a.withSubject(ctx, o, subject); err != nil || known.ID != "" {
 		return known, err
@@ -245,9 +247,9 @@ func errDisabled() error {
 	return fault.New(fault.Forbidden, "Your account is disabled. Ask an admin for help.")
 }
 
-// addSignOnMember creates a member from the claims. The user name is the address without its domain. If another user of
-// the installation has this name, it gets an addition. If another sign-on of the same person adds the member at the same
-// time, addSignOnMember returns that member.
+// addSignOnMember creates a member from the claims. The user name is the address without its domain (see mailbox). If
+// another user of the installation has this name, the name gets a suffix. If another sign-on of the same person adds the
+// member at the same time, addSignOnMember returns that member.
 func (a *Accounts) addSignOnMember(ctx context.Context, o Organization, subject, email string, claims map[string]any) (User, error) {
 	roles := o.rolesOf(claims)
 	if len(roles) == 0 {
@@ -272,7 +274,8 @@ func (a *Accounts) addSignOnMember(ctx context.Context, o Organization, subject,
 	return User{}, fault.Wrap(fault.Conflict, taken, "Your user name is taken. Ask an admin to invite you.")
 }
 
-// mailbox returns the part of the address before the @, without characters that checkUsername refuses, or "member".
+// mailbox returns the part of the address before the last @, without @, quotation marks and the characters that
+// checkUsername refuses. It returns "member" if no character is left.
 func mailbox(email string) string {
 	name := strings.Map(func(r rune) rune {
 		if strings.ContainsRune(`:@"`, r) || unicode.IsSpace(r) || unicode.IsControl(r) || unicode.Is(unicode.Cf, r) {
@@ -339,8 +342,8 @@ func texts(claim any) []string {
 	return nil
 }
 
-// signOnRoles returns the roles that the sign-in gives the member, or none if it does not change them. The last admin
-// remains an admin. done removes the entry that keepAdmin has stored, if any.
+// signOnRoles returns the roles that the sign-in gives the member, or nil if the organization has no RolesClaim, so that
+// the roles do not change. The last admin remains an admin. done removes the entry that keepAdmin has stored, if any.
 func (a *Accounts) signOnRoles(ctx context.Context, o Organization, u User, claims map[string]any) (given []Role, done func(), err error) {
 	done = func() {}
 	if o.SignOn.RolesClaim == "" {

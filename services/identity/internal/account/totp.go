@@ -167,7 +167,7 @@ func (a *Accounts) recoveryDigest(user, code string) string {
 	return seal.Sign(a.Secret, "recovery code", user+" "+code)
 }
 
-// plainCode returns a code without the spaces and hyphens that people type.
+// plainCode returns a code in lower case, without the spaces and hyphens that people type.
 func plainCode(code string) string {
 	return strings.ToLower(strings.NewReplacer(" ", "", "-", "", "\u00a0", "").Replace(code))
 }

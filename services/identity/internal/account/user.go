@@ -22,19 +22,20 @@ type User struct {
 	Email        string `json:"email" audit:"email"`
 	// OwnEmail: the user has set Email, and has not yet proven it. So it does not identify the user.
 	OwnEmail bool `json:"ownEmail"`
-	// ProvenEmail is the last address, in lower case, that is known to be the user's: the operator has entered it, or the
-	// user has used a link that was only in a mail to the address. A link that was shown proves nothing. An address that an
-	// admin entered is not proven, because an admin of any organization can enter any address.
+	// ProvenEmail is the last address, in lower case, that is known to be the user's: the operator has created the user with
+	// it, or the user has used a link that was only in a mail to the address. A link that was shown proves nothing. An address
+	// that an admin entered is not proven, because an admin of any organization can enter any address.
 	ProvenEmail string     `json:"provenEmail"`
 	FirstName   string     `json:"firstName" audit:"firstName"`
 	LastName    string     `json:"lastName" audit:"lastName"`
 	Roles       []Role     `json:"roles" audit:"roles"`
 	Disabled    bool       `json:"disabled" audit:"disabled"`
 	CreatedAt   time.Time  `json:"createdAt" audit:"createdAt"`
-	LastLoginAt *time.Time `json:"lastLoginAt"` // to the minute
+	LastLoginAt *time.Time `json:"lastLoginAt"` // last sign-in, or last stored use of the legacy key (see storeUse)
 	Keys        []Key      `json:"keys"`        // App keys, oldest first
 	LegacyKey   *Key       `json:"legacyKey"`
-	// Version is the number of changes of the record. Uses of keys, and sessions, do not change it.
+	// Version is 1 for a new user. Changes of the user's data, rights, password and second factors raise it. Keys and
+	// sessions do not change it.
 	Version int64 `json:"version"`
 
 	Password      string     `json:"password"` // argon2id hash (seal.HashPassword); empty: the user has no password
@@ -45,7 +46,7 @@ type User struct {
 	TOTP          *TOTP         `json:"totp" audit:"totp"`
 	RecoveryCodes []string      `json:"recoveryCodes"` // digests of the codes that are not used
 	Passkeys      []Passkey     `json:"passkeys" audit:"passkeys,changed"`
-	Subject       string        `json:"subject" audit:"subject,null"` // claim sub of the organization's sign-on provider
+	Subject       string        `json:"subject" audit:"subject,null"` // issuer, a space and the claim sub of the last sign-on; empty: none
 	Sessions      []Session     `json:"sessions"`                     // oldest first, also ended ones that may not be void at the gateways
 	Links         []Link        `json:"links"`                        // links to set a password
 	UsedTickets   []UsedTicket  `json:"usedTickets"`                  // tickets that must not be used again
@@ -209,7 +210,7 @@ func (a *Accounts) ChangeUser(ctx context.Context, id string, p UserPatch) (User
 	return a.patchUser(ctx, id, p, func(User) error { return nil })
 }
 
-// patchUser is ChangeUser with a check of the stored user.
+// patchUser is ChangeUser, but changes nothing if allow returns an error for the stored user.
 func (a *Accounts) patchUser(ctx context.Context, id string, p UserPatch, allow func(User) error) (User, error) {
 	if !p.sent() {
 		return User{}, fault.New(fault.Invalid, "Send at least one field to change.")
@@ -244,7 +245,7 @@ func (a *Accounts) DeleteUser(ctx context.Context, id string) error {
 	return a.deleteUser(ctx, id, func(User) error { return nil })
 }
 
-// deleteUser is DeleteUser with a check of the stored user.
+// deleteUser is DeleteUser, but deletes nothing if allow returns an error for the stored user.
 func (a *Accounts) deleteUser(ctx context.Context, id string, allow func(User) error) error {
 	ctx, cancel := finish(ctx)
 	defer cancel()

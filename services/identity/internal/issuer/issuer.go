@@ -248,8 +248,9 @@ func (c *Client) Finish(ctx context.Context, p account.Provider, s account.SignO
 	return c.complete(ctx, provider, p, token, claims)
 }
 
-// complete adds the claims of the userinfo endpoint that the token lacks. Providers need not put the claims of a scope
-// into the token (OpenID Connect Core, 5.4).
+// complete adds to claims the claims of the userinfo endpoint that the token lacks. It calls the endpoint only if the token
+// lacks the mail address or the claim p.RolesClaim. Providers need not put the claims of a scope into the token (OpenID
+// Connect Core, 5.4).
 func (c *Client) complete(ctx context.Context, provider *oidc.Provider, p account.Provider, token *oauth2.Token, claims map[string]any) (map[string]any, error) {
 	_, mail := claims["email"]
 	if mail && (p.RolesClaim == "" || account.ClaimOf(claims, p.RolesClaim) != nil) || provider.UserInfoEndpoint() == "" {

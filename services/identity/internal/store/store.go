@@ -43,7 +43,7 @@ func organizations() document.Schema[account.Organization] {
 }
 
 // users declares the collection of users. A deleted user whose record is not removed yet has no value for any field
-// except FieldStale. So no other query finds the user, and the name is available.
+// except FieldStale. So only a query by FieldStale finds the user, and the user name is available.
 func users() document.Schema[account.User] {
 	type user = account.User
 	field := func(name string, value func(u *user) any) document.Field[user] {
