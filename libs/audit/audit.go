@@ -1,7 +1,7 @@
 // Package audit creates the entries of the audit log. The entry of a write is a message of the same write. The outbox
 // therefore publishes the entry if and only if the write is stored.
 //
-// Decision: an entry contains only the fields of a record that have the tag audit (see snapshot). A new field is
+// Decision: an entry contains only the fields of a record that have the tag audit (snapshot.go). A new field is
 // therefore absent until a developer decides that it contains no secret.
 //
 // A write whose context has no Origin is a consequence: a call of another service, a step that follows a stored

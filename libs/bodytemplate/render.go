@@ -331,7 +331,8 @@ func (r *renderer) call(dot any, command *parse.CommandNode, piped any, isPiped 
 	return cut(text, int(arguments[0].(*parse.NumberNode).Int64)), nil
 }
 
-// choose returns the first value whose truth is wanted, else the last value. wanted is true for or, and false for and.
+// choose returns the first value for which isTrue returns wanted, else the last value. wanted is true for or, and false
+// for and.
 func choose(wanted bool, count int, value func(int) (any, error)) (of any, err error) {
 	for i := range count {
 		if of, err = value(i); err != nil || isTrue(of) == wanted {

@@ -71,7 +71,8 @@ func Samples() []Sample { return samples() }
 // SampleKinds returns the kinds of messages that a webhook receives.
 func SampleKinds() []topic.Kind { return append(topic.Kinds(), topic.EndpointTest) }
 
-// SampleEvent returns the members of the event that depend on the kind. An empty previousStatus is null in the sample.
+// SampleEvent returns the members of the event that depend on the kind. An empty previousStatus is null in the sample. In
+// a Sparse sample, previousStatus is always empty.
 func SampleEvent(kind topic.Kind, name SampleName) (eventType, status, previousStatus string) {
 	eventType, _, _ = strings.Cut(string(kind), ".")
 	status, previousStatus = "investigating", ""

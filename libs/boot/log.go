@@ -34,7 +34,7 @@ func (s Settings) Logger(name string, out io.Writer) (*slog.Logger, error) {
 	return slog.New(logHandler{slog.NewJSONHandler(out, &slog.HandlerOptions{Level: level})}).With("service", name), nil
 }
 
-// logHandler adds the ids of the context's trace and span to every line, and writes times in UTC.
+// logHandler adds the ids of the context's trace and span to each line whose context has a trace, and writes times in UTC.
 type logHandler struct{ slog.Handler }
 
 // Handle implements slog.Handler.

@@ -40,7 +40,7 @@ type Service struct {
 	// Until the last step returns, every request except /healthz gets status 503.
 	Start []func(ctx context.Context) error
 	// Ready contains the checks for /readyz, by the name of the checked engine or service. /readyz lists a
-	// Tolerable failure, but does not respond with 503.
+	// Tolerable failure, but does not respond with 503 because of it.
 	Ready map[string]func(ctx context.Context) error
 	// Background contains consumers and relays. They run from the end of Start until ctx ends. They may then finish
 	// running work before they return.
@@ -191,7 +191,7 @@ func endUnclear(handler http.Handler) http.Handler {
 // connected is the context key of the time at which the connection of a request began.
 type connected struct{}
 
-// endOld closes the connection after its first request that arrives later than ConnectionAge.
+// endOld closes the connection after the first request that arrives when the connection is at least ConnectionAge old.
 func endOld(handler http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if since, ok := r.Context().Value(connected{}).(time.Time); ok && time.Since(since) >= ConnectionAge {

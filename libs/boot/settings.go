@@ -79,7 +79,7 @@ type Domains struct {
 // NeedsProof reports whether a custom domain is served only after the proof.
 func (d Domains) NeedsProof() bool { return d.DomainProof == "dns" }
 
-// Cache is the setting for the amount of memory that gateways may use for files of dashboards.
+// Cache is the setting for the room for files of dashboards: in the memory of each gateway, and as much in Redis.
 type Cache struct {
 	DashboardCache string `name:"dashboard-cache" env:"DASHBOARD_CACHE" default:"64MiB" check:"size" help:"Room for files of dashboards in the memory of each gateway, and as much for all gateways together in Redis, where the files outlive an outage, e.g. 64MiB or 1GiB."`
 }
@@ -97,7 +97,7 @@ func (c Cache) Bytes() (int64, error) {
 	return 0, fmt.Errorf("must be a size such as 64MiB or 1GiB, not %q", c.DashboardCache)
 }
 
-// Confirmation is the setting for the links with which visitors confirm requests.
+// Confirmation is the setting for the links and codes with which visitors confirm requests.
 type Confirmation struct {
 	ConfirmWithin time.Duration `name:"confirm-within" env:"CONFIRM_WITHIN" default:"48h" help:"Time within which a visitor confirms a subscription or an endpoint by the link or the code in a message."`
 }
@@ -107,7 +107,7 @@ func (c Confirmation) Sweep() time.Duration {
 	return min(time.Minute, max(c.ConfirmWithin/4, 10*time.Millisecond))
 }
 
-// maxConfirm is the longest allowed ConfirmWithin. Unconfirmed requests are stored for this time.
+// maxConfirm is the longest allowed ConfirmWithin. Unconfirmed requests are stored for ConfirmWithin.
 const maxConfirm = 30 * 24 * time.Hour
 
 // Validate checks the settings. The parser of settings calls it.

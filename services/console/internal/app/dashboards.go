@@ -20,7 +20,7 @@ type Dashboard struct {
 	Name           string            `json:"name"`
 	Slug           string            `json:"slug"`
 	PublicID       Nullable          `json:"publicId"`
-	GroupPublicIDs map[string]string `json:"groupPublicIds"` // by the names of groups
+	GroupPublicIDs map[string]string `json:"groupPublicIds"` // public ids by the names of the groups
 	URL            string            `json:"url"`
 	Enabled        bool              `json:"enabled"`
 	Description    string            `json:"description"`
@@ -40,7 +40,7 @@ type Dashboard struct {
 	Version        int64             `json:"version"`
 }
 
-// Domain is a custom domain. TXT is nil if the installation asks for no proof.
+// Domain is a custom domain. TXT is nil if the installation requires no proof.
 type Domain struct {
 	Host     string  `json:"host"`
 	Verified bool    `json:"verified"`

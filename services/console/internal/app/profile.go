@@ -44,7 +44,7 @@ type OwnFactors struct {
 	RecoveryCodes int  `json:"recoveryCodes"`
 }
 
-// Preferences are how a member wants pages to look.
+// Preferences are the settings of a member for the pages of the console.
 type Preferences struct {
 	TimeZone  string `json:"timeZone"`
 	Theme     string `json:"theme"`

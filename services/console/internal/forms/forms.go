@@ -32,7 +32,7 @@ const (
 	Tel      Kind = "tel"
 	Date     Kind = "date"
 	Month    Kind = "month"
-	Moment   Kind = "datetime-local" // a time in the zone that the field names; see Time
+	Moment   Kind = "datetime-local" // a time without its zone; see Time
 	Password Kind = "password"       // its value is never shown again
 	Code     Kind = "code"           // a code of six digits; its value is never shown again
 	Area     Kind = "area"           // several lines
@@ -338,8 +338,8 @@ func sentence(subject, message string) string {
 	return subject + " " + strings.TrimSuffix(message, ".") + "."
 }
 
-// SecretsGone empties the fields whose values no response may contain. If a Secrets field had a value, it gets a
-// Problem, because the form can be sent without the value.
+// SecretsGone empties the fields whose values no response may contain. A Secrets field that had a value gets a Problem,
+// because the form can be sent without the value.
 func (f *Form) SecretsGone() {
 	for _, field := range f.Fields {
 		if field.Secret() {

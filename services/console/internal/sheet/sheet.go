@@ -194,7 +194,7 @@ func separator(record string) rune {
 }
 
 // Read returns the rows of a part of a list, without the header and empty records. line is the number of the part's
-// first line.
+// first line. The part with line 1 contains the header, if the list has one.
 func (h Head) Read(text string, line int) ([]Row, error) {
 	whole := line == 1
 	if whole {
@@ -253,7 +253,7 @@ func (h Head) records(text string, line int) ([]Row, error) {
 	}
 }
 
-// malformed returns the error of package csv for people.
+// malformed returns a syntax error of package csv as an Error with a text for people, and any other error unchanged.
 func malformed(err error, line int) error {
 	parse, is := errors.AsType[*csv.ParseError](err)
 	if !is {

@@ -3,8 +3,8 @@
 //
 // Decision: a user and all of its keys and sessions are one record. Revoking a key, ending a session, disabling a user,
 // changing its roles and deleting it are therefore one atomic write each, and each such write applies to exactly the
-// keys and sessions that exist at that time. A sign-in uses up a code or a link in the write that starts the session.
-// Secrets are stored as digests, or sealed if the service must read them.
+// keys and sessions that exist at that time. A sign-in uses up a code in the write that starts the session, and a link in
+// the write that sets the password. Secrets are stored as digests, or sealed if the service must read them.
 //
 // # Changes take effect for the next request
 //
@@ -21,10 +21,11 @@
 // the new rights.
 //
 // If the process is killed between the steps, or Redis is down, StaleSince stays set. While Redis is down, gateways
-// request every key from identity. But when Redis is back, it may still have an entry from before the outage. Or only
-// this process has no connection to Redis. So the response is Unavailable: the change is stored but not confirmed.
-// Sweep voids the entries when Redis accepts writes again, also after a restart. A client can repeat the request to
-// confirm the change at once. A repeated revocation or deletion succeeds as long as StaleSince is set.
+// request every key from identity. But when Redis is back, it may still have an entry from before the outage. And if only
+// this process has no connection to Redis, gateways still use the cached entries. So the response is Unavailable: the
+// change is stored but not confirmed. Sweep voids the entries when Redis accepts writes again, also after a restart. A
+// client can repeat the request to confirm the change at once. A repeated revocation or deletion succeeds as long as
+// StaleSince is set.
 //
 // # Operations of several steps
 //

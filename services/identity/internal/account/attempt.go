@@ -49,8 +49,8 @@ type attempt struct {
 	record bool   // a refusal gets an audit entry
 }
 
-// observe counts the attempt. It logs a refused attempt, but nothing that the client typed. A refusal at a limit, and
-// one with attempt.record, gets an audit entry of the user whom the client named, if there is such a user.
+// observe counts the attempt. It logs a refused attempt, but nothing that the client typed. A refusal at a limit, and a
+// refusal with attempt.record, gets an audit entry of attempt.user, if the user is known.
 //
 // Decision: strangers can cause refusals as often as they like, and the audit log is kept forever. So a wrong password
 // is in the log of the service only, and Tries limits the entries.

@@ -56,7 +56,8 @@ func notice(u *User, kind topic.Kind, recipient string, report topic.MemberRepor
 }
 
 // Resolve returns the addresses and links of mails to members of the organization. Delivery requests them right before
-// it sends. A recipient whose link was used or has expired is gone.
+// it sends. A recipient that must not get the mail any more, for example because the link was used or has expired, has the
+// state RecipientGone.
 func (a *Accounts) Resolve(ctx context.Context, organization string, query topic.ResolveQuery) ([]topic.Destination, error) {
 	o, err := a.Organization(ctx, organization)
 	if fault.UnlessMissing(err) != nil {

@@ -54,7 +54,7 @@ func (u *User) useTicket(id string, life time.Duration, now time.Time) bool {
 	return true
 }
 
-// challenge is the content of the ticket for one use of a passkey.
+// challenge is the content of the ticket for one creation or one use of a passkey.
 type challenge struct {
 	ID      string               `json:"id"`
 	User    string               `json:"user"` // user of a new passkey; empty: a sign-in

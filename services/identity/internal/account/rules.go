@@ -74,7 +74,7 @@ func checkUsername(name string) error {
 	if strings.ContainsFunc(name, func(r rune) bool { return r == ':' || unicode.IsSpace(r) }) {
 		return fault.Field(FieldUsername, "must not contain a colon or white space")
 	}
-	if strings.ContainsFunc(name, func(r rune) bool { return unicode.Is(unicode.Cf, r) }) { // a name that looks like another
+	if strings.ContainsFunc(name, func(r rune) bool { return unicode.Is(unicode.Cf, r) }) { // with them, two different names could look the same
 		return fault.Field(FieldUsername, "must not contain invisible characters")
 	}
 	return nil

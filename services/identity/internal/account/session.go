@@ -198,8 +198,8 @@ func errNoKey() error {
 	return fault.New(fault.Forbidden, "A key cannot do this. Do it in the console.")
 }
 
-// Caller returns the user that sends the request. If the user was deleted, or the key or the session of the request has
-// ended, after the gateway admitted the request, the error is Denied, as for every later request.
+// Caller returns the user that sends the request. It returns Denied if the user was deleted, the key was revoked, or the
+// session has ended, after the gateway admitted the request. Every later request is denied too.
 func (a *Accounts) Caller(ctx context.Context, who Who) (User, error) {
 	user, err := a.Member(ctx, who.Organization, who.User)
 	if fault.Is(err, fault.NotFound) {

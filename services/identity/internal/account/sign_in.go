@@ -44,7 +44,7 @@ func errSignInEnded() error {
 	return fault.New(fault.Forbidden, "This sign-in has ended. Start again.")
 }
 
-// The purposes and the lifetimes of tickets.
+// The purposes and the lifetimes of the tickets for a second factor and for a browser.
 const (
 	ticketSecondFactor = "second factor"
 	ticketBrowser      = "browser"

@@ -24,7 +24,7 @@ type SignOn struct {
 	Issuer       string `json:"issuer" audit:"issuer"`
 	ClientID     string `json:"clientId" audit:"clientId"`
 	ClientSecret string `json:"clientSecret"` // sealed
-	// Enforced: members may use a password only if an admin allows it explicitly.
+	// Enforced: members may use a password or a passkey only if PasswordAuth of the member is true.
 	Enforced      bool              `json:"enforced" audit:"enforced"`
 	CreateMembers bool              `json:"createMembers" audit:"createMembers"` // an unknown person becomes a member
 	DefaultRoles  []Role            `json:"defaultRoles" audit:"defaultRoles"`

@@ -195,8 +195,8 @@ func (a *Accounts) useCode(u *User, code string, now time.Time) error {
 	return nil
 }
 
-// useStep reports whether the code is that of a time step around now. It uses up this step and all earlier ones, so each
-// code is accepted once.
+// useStep reports whether the code is that of an unused time step, at most totpDrift steps from now. If so, it uses up
+// this step and all earlier ones, so each code is accepted once.
 func (a *Accounts) useStep(u *User, code string, now time.Time) (right bool, err error) {
 	secret, err := a.totpBox().Open(u.TOTP.Secret, u.ID)
 	if err != nil {

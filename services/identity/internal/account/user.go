@@ -13,7 +13,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
 
-// User is a member of an organization, with all of its keys.
+// User is a member of an organization, with all keys and sessions of the member.
 type User struct {
 	ID           string `json:"id" audit:"id"`             // uuid v7
 	LegacyID     int64  `json:"legacyId" audit:"legacyId"` // integer id of the legacy interface
@@ -40,8 +40,8 @@ type User struct {
 
 	Password      string     `json:"password"` // argon2id hash (seal.HashPassword); empty: the user has no password
 	PasswordSetAt *time.Time `json:"passwordSetAt" audit:"passwordSetAt"`
-	// PasswordAuth is the decision of an admin whether the user may sign in with a password. nil: the user may, unless
-	// the organization enforces single sign-on.
+	// PasswordAuth is the decision of an admin or the operator whether the user may sign in with a password or a passkey.
+	// nil: the user may, unless the organization enforces single sign-on.
 	PasswordAuth  *bool         `json:"passwordAuth" audit:"allowPasswordAuth"`
 	TOTP          *TOTP         `json:"totp" audit:"totp"`
 	RecoveryCodes []string      `json:"recoveryCodes"` // digests of the codes that are not used
@@ -50,7 +50,7 @@ type User struct {
 	Sessions      []Session     `json:"sessions"`                     // oldest first, also ended ones that may not be void at the gateways
 	Links         []Link        `json:"links"`                        // links to set a password
 	UsedTickets   []UsedTicket  `json:"usedTickets"`                  // tickets that must not be used again
-	FormerEmails  []FormerEmail `json:"formerEmails"`                 // addresses to which mail about their change may still go
+	FormerEmails  []FormerEmail `json:"formerEmails"`                 // former addresses to which the mail about a new address is also sent
 	Preferences   Preferences   `json:"preferences" audit:"preferences"`
 
 	DeletedAt *time.Time `json:"deletedAt"` // nil: not deleted; otherwise the record is to be removed

@@ -90,7 +90,7 @@ func users() document.Schema[account.User] {
 	}
 }
 
-// auditLog declares the collection of audit entries. There is an index for each combination of filters, newest first. A
+// auditLog declares the collection of audit entries. There is an index for each combination of filters, ordered by time. A
 // filter by action needs no filter by type.
 func auditLog() document.Schema[topic.AuditEntry] {
 	type entry = topic.AuditEntry
