@@ -94,7 +94,8 @@ func (s *Sender) begin(m *member, row *deliverylog.Delivery) error {
 	return nil
 }
 
-// beginAgain stores that an attempt for a leased row begins.
+// beginAgain stores that an attempt for a leased row begins. It returns errInterrupted if another process has changed the row,
+// or if the sender was interrupted.
 func (s *Sender) beginAgain(m *member, now, until time.Time) error {
 	leased := false
 	row, err := s.writer.amend(s.work, m.id, func(d *deliverylog.Delivery) bool {
@@ -110,7 +111,7 @@ func (s *Sender) beginAgain(m *member, now, until time.Time) error {
 	return nil
 }
 
-// began reports whether SendingAt of the row is now. Then the begin of this attempt is stored.
+// began reports whether the stored row d contains the begin of this attempt. now is the time at which the attempt began.
 func began(d *deliverylog.Delivery, now time.Time) bool {
 	return d.SendingAt != nil && d.SendingAt.Equal(now)
 }

@@ -125,7 +125,7 @@ func (m *member) again() time.Duration {
 }
 
 // rowOf returns the row of m as it is before this attempt, or a new row for a first attempt. Unless the recipient is gone,
-// the row has the dashboard and, for an endpoint, the URL of the current destination.
+// the row has the DashboardID and, for an endpoint, the URLHash and URLDisplay of the current destination.
 func (s *Sender) rowOf(m *member) *deliverylog.Delivery {
 	var row deliverylog.Delivery
 	if m.row != nil {
@@ -250,7 +250,7 @@ func (s *Sender) overtaken(m *member) (bool, error) {
 }
 
 // newerStored reports whether a delivery of a newer change of m's event to m's recipient is stored, as a row or in a block of
-// any partition.
+// any partition. It searches only the newest newerChanges changes of the event.
 func (s *Sender) newerStored(m *member) (bool, error) {
 	changes, err := s.Store.ChangesOf(m.shard.trace, m.shard.organization, m.row.EventID, newerChanges)
 	if err != nil {

@@ -22,8 +22,8 @@ type AudienceQuery struct {
 	Organization string
 	EventID      string     // empty: a new event
 	Kind         topic.Kind // empty: incident.created, or with EventID an update
-	Components   []string   // nil: those of the event
-	Dashboards   []string   // the dashboards of an event without components; nil: those of the event
+	Components   []string   // if Components and Dashboards are nil, those of the event are used
+	Dashboards   []string   // the dashboards of an event without components
 }
 
 // Audience returns the number of recipients to which a message about the change would be sent, for each channel, up to

@@ -1,10 +1,10 @@
-// Package dispatch sends a change of an event to its recipients. The Planner finds the recipients and groups them into
-// shards. The Sender resolves each recipient, makes an attempt, stores the result, and makes later attempts.
+// Package dispatch sends changes of events and notices to their recipients. The Planner finds the recipients and groups
+// them into shards. The Sender resolves each recipient, makes an attempt, stores the result, and makes later attempts.
 //
 // Decisions:
 //
-//   - Each delivery that is not skipped is sent at least once, except on an Account. A shard is done when each of
-//     its deliveries is durable and its outcome is published. When Kafka delivers a shard again, the Sender sends
+//   - Deliveries are made at least once, and on an Account at most once. A shard is done when each of its deliveries
+//     is durable and the outcomes of the ended ones are published. When Kafka delivers a shard again, the Sender sends
 //     only the deliveries that are not stored, and publishes the outcomes of the stored ones again. If the shard's
 //     first copy is still in progress, the Sender checks right before each attempt of the second copy whether the
 //     delivery is stored. So kill -9 loses nothing. It repeats at most the attempts in fast slots and the results
@@ -21,15 +21,15 @@
 //   - A row is inserted once, and the first insert wins. Later changes are updates that check the row's version.
 //     Rows that wait for a retry are in the database. The owner of their partition has an index of them in memory,
 //     with the earliest due time (retryIndex).
-//   - The log of a later attempt is stored before the row changes. The first log that is stored with a number
-//     wins. So no log is stored twice or lost after kill -9.
+//   - The log of a later attempt is stored before the row changes. If two processes store a log with the same number,
+//     the first one wins. So no log is stored twice or lost after kill -9.
 //   - Each recipient of a channel has at most one attempt at a time. The recipient is locked until the row is
 //     durable, so that no repetition after a crash overtakes a newer delivery. While a delivery waits for a retry, a
 //     newer delivery of the same event replaces it. If the URL of the endpoint has changed meanwhile, the newer delivery was
-//     in the bucket of the new URL. Then the retry finds the newer delivery in the store, and is replaced. It does
-//     not find a delivery whose attempt is in progress at this moment.
+//     in the bucket of the new URL. Then the retry finds the newer delivery in the store, and is replaced. The retry
+//     does not find a newer delivery whose first attempt is in progress at this moment.
 //   - A resolved destination is valid for staleAfter. A delivery that waits longer for a slot is resolved again,
-//     so that a pause applies to all attempts that start later.
+//     so that a user's pause of the recipient applies to all attempts that start later.
 //   - Organizations use slots in turn (queue), so that one organization with many deliveries does not delay
 //     another. An organization whose deliveries come later does not wait for the turns of all others. The queue has
 //     only a share of the due rows of an organization (retryIndex). A slow attempt moves to a slow slot (slots), so
@@ -55,22 +55,22 @@ type Store interface {
 	// SaveContent stores the content if no content with its id is stored.
 	SaveContent(ctx context.Context, content Content) error
 	Content(ctx context.Context, id string) (Content, error)
-	// Deliveries returns the stored rows and later logs that have one of the ids.
+	// Deliveries returns the stored rows and later logs that have one of the ids, in the order of the ids.
 	Deliveries(ctx context.Context, ids []string) ([]deliverylog.Delivery, error)
 	// Insert stores those rows and logs whose ids are not stored yet, and returns them. They are durable when it
 	// returns.
 	Insert(ctx context.Context, rows []deliverylog.Delivery) ([]deliverylog.Delivery, error)
 	// InsertBlocks stores the blocks whose ids are not stored yet. They are durable when it returns.
 	InsertBlocks(ctx context.Context, blocks []deliverylog.Block) error
-	// Stored returns stored deliveries of a change in partitions, as rows: the rows that have one of the ids, and those
-	// members of blocks whose recipient is in recipients.
+	// Stored returns the stored deliveries of the change in the partitions: the rows that have one of the ids, and those
+	// members of blocks whose recipient is in recipients. It returns each member as a row.
 	Stored(ctx context.Context, change string, partitions []int, ids []string, recipients deliverylog.Wanted) ([]deliverylog.Delivery, error)
 	// Amend changes a row. It calls change again if the row's version has changed meanwhile. If change returns an outcome,
 	// Amend publishes this outcome at least once. If change returns fault.ErrUnchanged, Amend returns the unchanged row and
 	// no error.
 	Amend(ctx context.Context, id string, change func(*deliverylog.Delivery) (*topic.Outcome, error)) (deliverylog.Delivery, error)
-	// Schedule stores a new row that waits for a retry. It publishes the messages at least once. It returns fault.Conflict if
-	// a row with this id is stored.
+	// Schedule stores a new row that waits for its first attempt. It publishes the messages at least once. It returns
+	// fault.Conflict if a row with this id is stored.
 	Schedule(ctx context.Context, row deliverylog.Delivery, messages ...topic.Message) error
 	// SaveRequests stores the requests whose ids are not stored yet.
 	SaveRequests(ctx context.Context, requests []deliverylog.Request) error
@@ -80,13 +80,13 @@ type Store interface {
 	ChangesOf(ctx context.Context, organization, event string, limit int) ([]topic.EventChange, error)
 	// PlannedPages returns those ids with which a PlannedPage is stored.
 	PlannedPages(ctx context.Context, ids []string) (map[string]bool, error)
-	// Recorded returns, as rows, the stored deliveries of each change to each recipient. It reads the rows of any partition,
-	// but only the blocks of the recipient's partition.
+	// Recorded returns the stored deliveries of each change to each recipient: the rows of all partitions, and the members of
+	// the blocks of the recipient's partition. It returns each member as a row.
 	Recorded(ctx context.Context, changes []string, recipients []Placed) ([]deliverylog.Delivery, error)
 	// Replays returns the rows whose ReplayOf is one of the logs.
 	Replays(ctx context.Context, logs []string) ([]deliverylog.Delivery, error)
 	// Waiting returns rows of the partition that wait for a retry and are due at from or later, ordered by due time. after
-	// is next of the call before, or "" for the first rows. next is "" if there are no more rows.
+	// is the result next of the call before, or "" for the first rows. next is "" if there are no more rows.
 	Waiting(ctx context.Context, partition int, from time.Time, after string, limit int) (rows []deliverylog.Delivery, next string, err error)
 }
 
@@ -108,7 +108,8 @@ type Counter interface {
 	Count(ctx context.Context, organization string, query topic.RecipientQuery) (topic.RecipientCount, error)
 }
 
-// Explainer finds the recipients of a service by an address or a URL, and says which changes concern them.
+// Explainer finds the recipients of a service by an address or a URL. For each change it returns whether the change concerns
+// them, and otherwise the rule that excludes them.
 type Explainer interface {
 	Explain(ctx context.Context, organization string, query topic.ExplainQuery) (topic.Explanation, error)
 }
@@ -206,7 +207,7 @@ type Result struct {
 	Code       deliverylog.Code
 	RetryAfter time.Duration // requested by the receiver, or by the channel with CodeHeld; 0: nothing requested
 	Rest       time.Duration // how long the destination wants no request, also after a success
-	HostPause  time.Duration // how long no destination of a Shared channel wants a request
+	HostPause  time.Duration // how long the host that all destinations of the channel share wants no request
 	Final      bool          // no other attempt: the receiver would refuse it, or the recipient might receive the message twice
 	Sent       deliverylog.Sent
 	Received   deliverylog.Received

@@ -94,8 +94,8 @@ func withdrawn(state *topic.EventState, change *topic.EventChange) bool {
 	return len(components) > 0 && len(nameable(state, components)) == 0 || len(dashboards) > 0 && len(shownOn(dashboards, state)) == 0
 }
 
-// shownOn returns those of the dashboards of an event without components that still show it. If the state is unknown, it
-// returns all of them.
+// shownOn returns those of the dashboards that still show the event, which has no components. If state is nil or lists no
+// dashboards of the event (ShownOn is nil), it returns all dashboards.
 func shownOn(dashboards []string, state *topic.EventState) []string {
 	if state == nil || state.ShownOn == nil {
 		return dashboards

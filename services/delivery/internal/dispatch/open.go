@@ -31,8 +31,9 @@ var (
 	errNotOwned  = errors.New("the partition may belong to another process")
 )
 
-// load loads the change of the shards. It removes the members that are stored already, except from shards of due rows. If
-// this process does not have the channel, load fails due rows and delays other members.
+// load loads the change of the shards. It removes the members that are stored already, except from shards of due rows. If the
+// change is no longer stored, load calls fail. If this process does not have the channel, load calls fail for due rows, and
+// delay for other members.
 func (s *Sender) load(group []*opened) {
 	sh := group[0].shard
 	if sh.replay != "" { // withoutStored adds the waiting row of the replay to the retryIndex
@@ -111,7 +112,7 @@ func (s *Sender) resolve(group []*opened) {
 	first := group[0]
 	query := topic.ResolveQuery{Kind: first.change.Kind, Channel: first.shard.channel}
 	if first.change.To != "" {
-		query.Channel = topic.Email // the service knows members by mail only
+		query.Channel = topic.Email // the identity service resolves members only for mail
 	}
 	for _, o := range group {
 		o.requestedAt = s.queue.now()
@@ -218,8 +219,8 @@ func (s *Sender) storedRows(group []*opened) ([]deliverylog.Delivery, error) {
 	return s.Store.Stored(sh.trace, sh.changeID, partitions, ids, deliverylog.NewWanted(recipients))
 }
 
-// fail ends the waiting rows of shards whose change is no longer stored, or whose channel this process does not have. It
-// drops members without a row, whose change is no longer stored.
+// fail ends the waiting rows of shards whose change is no longer stored, or whose channel this process does not have. For
+// members without a row it stores nothing. Then it removes all members from the shards.
 func (s *Sender) fail(group []*opened, code deliverylog.Code) {
 	for _, o := range group {
 		sh := o.shard

@@ -47,8 +47,8 @@ type Limit struct {
 	Gap time.Duration
 }
 
-// OwnLimit returns the limit that a destination shares with those that have the same topic.Destination.Paced, or without
-// Paced the same URL.
+// OwnLimit returns the limit that a destination shares with those that have the same topic.Destination.Paced. If Paced is
+// empty, the destination shares the limit with those that have the same URL.
 func OwnLimit(to *topic.Destination, gap time.Duration) Limit {
 	return Limit{cmp.Or(to.Paced, to.URLHash), gap}
 }
@@ -61,8 +61,8 @@ type paces struct {
 }
 
 // pace has the times of the last request and of the earliest next request under a limit. waiting has the turns of the members
-// that wait in memory, held the turns of rows that are not due yet. A member with a turn behind such rows would keep its
-// shard open for a long time.
+// that wait in memory, held the turns of rows that are not due yet. These turns are separate, because a member with a turn
+// after those of the rows would keep its shard open for a long time.
 type pace struct {
 	last, next    time.Time
 	waiting, held Turns
@@ -251,7 +251,7 @@ func (s *Sender) afterPause(m *member, until time.Time, of Limit) time.Time {
 	return s.paces.turnAfter(m, of, until, time.Now()).Add(heldTogether).Truncate(heldTogether)
 }
 
-// rest applies the pauses that the result of m's attempt asks for, other than Result.RetryAfter.
+// rest applies Result.Rest and Result.HostPause of m's attempt. receivers.record and Policy.next apply Result.RetryAfter.
 func (s *Sender) rest(m *member, result *Result, now time.Time) {
 	if result.Rest > 0 {
 		s.paces.delay(m.limit(), time.Now().Add(result.Rest), time.Now())

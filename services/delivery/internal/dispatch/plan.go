@@ -45,8 +45,8 @@ func NewPlanner(parts Parts) *Planner {
 	return &Planner{Parts: parts, last: make(map[tenantKey]chan struct{})}
 }
 
-// Take queues a change and returns. ctx contains the trace. stop ends when the service stops, or when the partition is
-// to move to another process.
+// Take queues a change and returns. Goroutines plan the change, and retry after errors until one of the contexts ends. ctx
+// contains the trace. stop ends when the service stops, or when the partition is to move to another process.
 func (p *Planner) Take(ctx, stop context.Context, change topic.EventChange, work Work) {
 	if len(change.Notify) == 0 {
 		p.takeSilent(ctx, stop, change, work)
@@ -78,8 +78,8 @@ func (p *Planner) Take(ctx, stop context.Context, change topic.EventChange, work
 	}()
 }
 
-// takeSilent stores a change that notifies nobody, so that Why can return the reason. It does not store a change that never
-// has a message, whose Silence is empty.
+// takeSilent stores a change that notifies nobody, so that Why can return the reason. A change with an empty Silence never has
+// a message, and is not stored.
 func (p *Planner) takeSilent(ctx, stop context.Context, change topic.EventChange, work Work) {
 	if change.Silence == "" {
 		work.Done()
@@ -131,8 +131,8 @@ func (p *Planner) persist(ctx, stop context.Context, cause failurelog.Cause, try
 }
 
 // plan stores the change and publishes its recipients on the channel as shards. If this process does not have the channel, or
-// no recipient is concerned and SkippedAs is set, plan calls skip instead. If the recipients are the same, a repeated plan
-// publishes the same shards. To save time, plan stores the change while it requests the first recipients.
+// no recipient is concerned and Wording.SkippedAs is set, plan stores the change and calls skip. If the recipients are the
+// same, a repeated plan publishes the same shards. To save time, plan stores the change while it requests the first recipients.
 func (p *Planner) plan(ctx context.Context, change topic.EventChange, channel topic.Channel) error {
 	saved := make(chan error, 1)
 	go func() { saved <- p.Store.SaveContent(ctx, Content{EventChange: &change}) }()

@@ -50,7 +50,7 @@ func (p Policy) granted(count int, result Result) int {
 	return max(count, p.attempts())
 }
 
-// asksForPause reports whether the receiver asked for a pause with a status that allows it.
+// asksForPause reports whether the receiver asked for a pause, with the status 429 or 503.
 func asksForPause(result Result) bool {
 	return result.RetryAfter > 0 &&
 		(result.HTTPStatus == http.StatusTooManyRequests || result.HTTPStatus == http.StatusServiceUnavailable)

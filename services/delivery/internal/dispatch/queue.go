@@ -21,8 +21,8 @@ const (
 	openPause    = 100 * time.Millisecond
 	maxOpenPause = 5 * time.Second
 	loadPause    = 25 * time.Millisecond // pause while the waiting deliveries of the partition are not loaded
-	// yieldPause is the time between two first attempts of a tenant that yields, while other tenants have shards. So the
-	// tenant gets 200 members a second: more than its host accepts.
+	// yieldPause is the minimum time between two first attempts of a tenant that yields, while a tenant that does not yield
+	// has shards. So the tenant gets up to 200 members a second: more than its host accepts.
 	yieldPause = 5 * time.Millisecond
 )
 
@@ -41,7 +41,7 @@ type queue struct {
 	tenants    map[tenantKey]*tenant
 	newcomers  []*tenant                      // newcomers that have members; poll tries the first one next
 	ring       []*tenant                      // the other tenants that have members; poll tries the first one next
-	tookNew    bool                           // the last member was of a newcomer, so the next one is not, if possible
+	tookNew    bool                           // the last member that poll returned was of a newcomer, so the next member is not, if possible
 	opening    map[topic.RecipientService]int // number of groups of shards being opened, by service; a service that hangs delays only its own groups
 	openers    sync.WaitGroup
 	stopped    bool
@@ -57,7 +57,7 @@ type tenant struct {
 	shards   []*shard
 	taken    int // members taken in the present turn
 	// yields is true while first attempts of the tenant are only stored as rows, because a limit of the host makes them wait.
-	// Storing these rows can wait until the other tenants have no shards.
+	// While other tenants have shards, these first attempts are taken at most once in yieldPause.
 	yields bool
 	tookAt time.Time // when the last first attempt was taken while the tenant yielded
 	paced  bool      // the tenant has yielded; its turns have one member, because nearly all members are only stored as rows
@@ -127,7 +127,8 @@ func (q *queue) requeue(m *member) bool {
 	return true
 }
 
-// postpone calls requeue with the member when wait is over. If the context of its shard has ended, it does so at once.
+// postpone calls requeue with the member when wait is over. If the context of the member's shard has ended, postpone calls
+// requeue at once.
 func (q *queue) postpone(m *member, wait time.Duration, requeue func(*member)) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -321,7 +322,7 @@ func (q *queue) openedLocked(found *opened) {
 	})
 }
 
-// dropLocked abandons the shard if not all of its members were taken.
+// dropLocked abandons the shard if not all of its members were taken. It completes the shard if no work on it is outstanding.
 func (q *queue) dropLocked(s *shard) {
 	if !s.exhausted() {
 		s.abandoned = true

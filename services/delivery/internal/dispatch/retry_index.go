@@ -67,7 +67,7 @@ type partitionRetries struct {
 	// for these rows from the first due row to the last one. again contains the tenants that were skipped after refill began
 	// with the first row.
 	skipped, again map[tenantKey]struct{}
-	refillAt       time.Time // when to search, if a tenant in skipped has few rows in queued then; zero: skipped is empty
+	refillAt       time.Time // when refill searches next, if a tenant in skipped has few rows in queued then; zero: no search is scheduled
 	back           string    // cursor of the store at which refill continues; only for collect
 }
 
@@ -151,7 +151,7 @@ func (x *retryIndex) drop(p *partitionRetries) {
 	x.observer.Waiting(len(x.entries))
 }
 
-// owns reports whether this process owns the partition. It returns false if the process was suspended for too long. Then
+// owns reports whether this process owns the partition. It also returns false if the process was suspended for too long. Then
 // another process may have made the deliveries, and a result of this process would be a second log.
 func (x *retryIndex) owns(partition int) bool {
 	x.mu.Lock()
@@ -192,13 +192,14 @@ func (x *retryIndex) isLoaded(partition int) bool {
 	}
 }
 
-// key returns a hash of the subject and recipient of a row. A collision is harmless, because the subject and recipient
-// are compared before a row is changed.
+// key returns a 64-bit hash of the subject (Delivery.Subject) and the recipient of a row. Collisions are very improbable. They
+// cannot end a wrong row, because replaceOlder compares the subject and the recipient before it changes the row.
 func (x *retryIndex) key(event, recipient string) uint64 {
 	return maphash.Comparable(x.seed, [2]string{event, recipient})
 }
 
-// add adds a row that waits for a retry.
+// add adds a row that waits for a retry, and makes its partition due at the due time of the row. It removes the row from
+// queued. If this process does not own the partition, add does nothing.
 func (x *retryIndex) add(row *deliverylog.Delivery) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -279,7 +280,7 @@ func (x *retryIndex) due(now time.Time) (partitions []*partitionRetries, wait ti
 	return partitions, wait
 }
 
-// searchLocked makes the next collect read the rows from the due time on.
+// searchLocked makes the next collect begin at the due time, if it would begin later.
 func (p *partitionRetries) searchLocked(due time.Time) {
 	if !due.After(p.front) {
 		p.front, p.after = due, ""
@@ -369,8 +370,9 @@ func (x *retryIndex) refill(ctx context.Context, p *partitionRetries, now time.T
 	return true, nil
 }
 
-// queue adds the due rows that are not in the queue to queued and to due, except those of tenants that have their share. It
-// returns false if one of the rows is not due yet. Then it schedules the partition for the due time of this row.
+// queue adds the due rows that are not in the queue to queued and to due. If a tenant has its share, queue adds the tenant to
+// skipped and again instead of the row. It returns false if one of the rows is not due yet. Then it schedules the partition
+// for the due time of this row.
 func (x *retryIndex) queue(p *partitionRetries, rows []deliverylog.Delivery, now time.Time, due *[]deliverylog.Delivery) bool {
 	x.mu.Lock()
 	defer x.mu.Unlock()

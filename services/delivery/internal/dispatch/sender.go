@@ -18,13 +18,14 @@ const (
 	stopTimeout = 15 * time.Second // time that deliveries in progress have after the stop
 	leaseMargin = 2 * time.Second  // added to the time limit of an attempt; a lease ends after both
 
-	fastPerCore  = 64  // with more, attempts wait for the processor and delay other work
-	maxFastSlots = 128 // see batchRows
+	fastPerCore  = 64  // fast slots for each processor core; with more, attempts wait for the processor and delay other work
+	maxFastSlots = 128 // maximum number of fast slots; see batchRows
 	slowSlots    = 1024
 	fastTime     = deliverylog.MaxQuick  // how long an attempt may use a fast slot
 	overtakeTime = 75 * time.Millisecond // how long an attempt that many others have overtaken may use a fast slot
-	// If attempts moved early on a busy machine, other attempts would start in their fast slots. Then a kill -9 could
-	// repeat more attempts than the limit.
+	// overtakers is the number of released slots, for each fast slot, after which an attempt counts as overtaken. With a lower
+	// number, attempts would move to slow slots early on a busy machine, and other attempts would start in their fast slots.
+	// Then a kill -9 could repeat more attempts than the limit.
 	overtakers = 8
 )
 

@@ -35,7 +35,7 @@ const (
 // shard is a group of deliveries of one change on one channel: a topic.Shard, or rows that are due. The queue's mutex
 // guards those fields that change.
 type shard struct {
-	id           string          // id of the topic.Shard
+	id           string          // id of the topic.Shard; empty for due rows
 	ctx          context.Context // ends when no delivery of the partition may begin any more
 	trace        context.Context // carries the trace and ends with Sender.work
 	partition    int
@@ -76,7 +76,7 @@ type member struct {
 	leased      bool                 // this process has leased the row
 	hadTurn     string               // the Key of the limit for which the member had its last turn (Sender.pace)
 	turn        time.Time            // the last turn
-	held        bool                 // the member waits as a row for this turn
+	held        bool                 // the member must wait as a row for this turn
 	failures    int                  // failures of the store or another service since the member was taken
 	request     *deliverylog.Request // request of the attempt that must still be stored
 }

@@ -46,8 +46,8 @@ func (s *Snapshot) setLogged(request int64) {
 	s.logged[request] = struct{}{}
 }
 
-// Rendered returns the text with the key from the cache. If the text is not cached, it calls render. The caller must
-// not change the text.
+// Rendered returns the text of s that is cached under the key. If there is none, it calls render and caches the result. The
+// caller must not change the text.
 func (s *Snapshot) Rendered(key string, render func() ([]byte, error)) ([]byte, error) {
 	return Rendered(s, key, func(text []byte) int { return len(text) }, render)
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/bellbuoy/bellbuoy/services/delivery/internal/deliverylog"
 )
 
-// Maximum numbers of test messages between two full hours on each channel: of a member, and of all members of an
-// organization.
+// Maximum numbers of test messages on one channel between two full hours: memberTests for each member, organizationTests for
+// all members of an organization together.
 const (
 	memberTests       = 5
 	organizationTests = 20
@@ -22,9 +22,9 @@ const (
 // SendTest schedules a test message to a member, and returns the id of the delivery. A mail goes to the member's own address. to
 // is the phone number for SMS and WhatsApp, and empty for mail.
 //
-// The ids of an organization's test messages in an hour are derived from the channel, the hour and a number. SendTest uses
-// the first id that is not stored, and the store refuses an id twice. So the limits also hold for requests at the same time
-// and for several processes.
+// The ids of an organization's test messages in an hour are derived from the organization, the channel, the hour and a number.
+// SendTest uses the first id that is not stored, and the store refuses a second row with the same id. So the limits also
+// apply to requests at the same time and to several processes.
 func (p *Planner) SendTest(ctx context.Context, organization, member string, channel topic.Channel, to string) (deliveryID string, err error) {
 	now := p.Now()
 	notice := topic.Notice{

@@ -25,8 +25,8 @@ type WhyQuery struct {
 // Why says what became of the messages about an event.
 type Why struct {
 	Messages []WhyMessage // newest first
-	More     bool         // there are older messages than the first topic.MaxExplained
-	KeptFrom time.Time    // what happened before this time is no longer stored
+	More     bool         // there are older messages than the newest topic.MaxExplained
+	KeptFrom time.Time    // Messages omits the changes before this time
 	Older    bool         // the event was created before KeptFrom
 }
 
@@ -50,10 +50,10 @@ const (
 const (
 	whyDelivered  = "delivered"
 	whyPlanning   = "planning"    // the recipients are not found yet
-	whyQueued     = "queued"      // the recipients are found, and not all messages were sent
+	whyQueued     = "queued"      // the recipients are found, but not all planned deliveries of the event on the channel have begun
 	whyChannelOff = "channel_off" // the channel was switched off for this change
 	whyLater      = "subscribed_later"
-	whyChosen     = "chosen_later" // the recipient included a component after the change; its choice before is not recorded
+	whyChosen     = "chosen_later" // the recipient included a component after the change; the recipient's choice before is not recorded
 	whyConfirmed  = "confirmed_later"
 	whyChanged    = "changed_since" // the message would be sent today, but the plan of the change did not find the recipient
 )
@@ -61,10 +61,10 @@ const (
 // WhyResult says what became of a message for one recipient.
 //
 // The plan does not record why it leaves a recipient out: it reads an index that has only the recipients which the change
-// concerns, and a record for each of the others would cost more than the messages. So the rule is computed from the
-// records of today by the same code (topic.Verdict). Times that are stored, such as that of the confirmation, are compared
-// with the time of the change. Today is true if another rule may have held at the time of the change, because the recipient
-// was changed later or is not stored any more.
+// concerns, and a record for each of the others would cost more than the messages. So the service that stores the recipients
+// computes the rule from its records of today (topic.Verdict). Stored times, such as the time of the confirmation, are
+// compared with the time of the change. Today is true if another rule may have applied at the time of the change, because the
+// recipient was changed later or is not stored any more.
 type WhyResult struct {
 	DashboardID string
 	Recipient   string
@@ -77,8 +77,8 @@ type WhyResult struct {
 	Replays     []deliverylog.Delivery // oldest first
 }
 
-// Why returns what became of each message about the event for the recipient. The entitlements of an organization and the
-// settings of a dashboard keep no message back, so no code is about them.
+// Why returns what became of each message about the event for the recipient. No code is about the entitlements of an
+// organization or the settings of a dashboard, because they prevent no message.
 func (p *Planner) Why(ctx context.Context, q WhyQuery) (Why, error) {
 	changes, err := p.Store.ChangesOf(ctx, q.Organization, q.EventID, topic.MaxExplained+1)
 	if err != nil {
@@ -117,7 +117,7 @@ type explanation struct {
 	deliveries map[string]deliverylog.Delivery
 	replays    map[string][]deliverylog.Delivery // by the id of the delivery that was replayed first
 	planned    map[string]bool                   // ids of the stored pages that end a plan
-	unfinished bool                              // not all planned deliveries of the event have begun
+	unfinished bool                              // not all planned deliveries of the event on the channel have begun
 }
 
 func (e *explanation) read(ctx context.Context) error {
@@ -126,8 +126,8 @@ func (e *explanation) read(ctx context.Context) error {
 		return err
 	}
 	ids := find.Values(e.changes, func(c topic.EventChange) string { return c.ID })
-	// The ends of the plans are read before the progress, and the progress before the rows. So a row that is stored
-	// meanwhile is found, or counts as unfinished or not planned.
+	// The ends of the plans are read before the progress, and the progress before the rows. So if a row is stored meanwhile,
+	// either the row is found, or its message counts as waiting (whyPlanning or whyQueued).
 	if e.planned, err = e.Store.PlannedPages(ctx, find.Values(ids, e.endOfPlan)); err != nil {
 		return err
 	}
@@ -145,13 +145,13 @@ func (e *explanation) read(ctx context.Context) error {
 	return e.readReplays(ctx, rows)
 }
 
-// endOfPlan returns the ID of the page that is stored when all recipients of a change are found.
+// endOfPlan returns the ID of the page that is stored when all recipients of a change on the channel are found.
 func (e *explanation) endOfPlan(change string) string {
 	return pageID(change, e.query.Channel, endOfPlan)
 }
 
 // explain requests the recipients with one verdict for each different query, and returns each recipient with its partition.
-// Equal changes share a verdict, so that the request stays small.
+// Changes with equal queries share a verdict, so that the request stays small.
 func (e *explanation) explain(ctx context.Context) ([]Placed, error) {
 	query := topic.ExplainQuery{Channel: e.query.Channel, Address: e.query.Address, URLHash: e.query.URLHash, Changes: []topic.RecipientQuery{}}
 	known := make(map[string]int)
@@ -180,7 +180,8 @@ func (e *explanation) explain(ctx context.Context) ([]Placed, error) {
 	}), nil
 }
 
-// deletedEndpoints finds the endpoints of a URL in the logs of the event. It returns fault.NotFound if there are none.
+// deletedEndpoints finds the endpoints of a URL in the logs of the event, and adds them to e.recipients. Each recipient gets
+// as many verdicts as verdicts says. deletedEndpoints returns fault.NotFound if the logs have no such endpoint.
 func (e *explanation) deletedEndpoints(ctx context.Context, verdicts int) ([]Placed, error) {
 	logs, err := e.Logs.List(ctx, deliverylog.Query{
 		Organization: e.query.Organization, Channel: e.query.Channel, Limit: topic.MaxExplained,

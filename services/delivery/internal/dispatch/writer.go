@@ -19,7 +19,7 @@ import (
 // slots. The limit for repetitions is 256. The difference is for attempts that are slow only because the machine is
 // busy, for example after a start, when each attempt opens a connection.
 const (
-	batchRows = 80                   // number of first attempts in a batch
+	batchRows = 80                   // maximum number of first attempts in a batch
 	batchWait = 5 * time.Millisecond // how long a batch waits for further results
 	// Up to waitingBatches batches of outcomes wait for outcomeWait and are published together. Outcomes are not urgent, and
 	// a message with many outcomes costs the broker about as much as a message with one.
@@ -47,7 +47,8 @@ type newRow struct {
 	member *member
 }
 
-// outcomeBatch has outcomes to be published. members is the number of members of each shard whose work ends then.
+// outcomeBatch has outcomes to be published. members is the number of members, or of holds (queue.hold), of each shard that
+// publish finishes afterwards.
 type outcomeBatch struct {
 	outcomes []topic.Outcome
 	members  map[*shard]int
@@ -220,7 +221,7 @@ func (w *batchWriter) read(ctx context.Context, id string) (row deliverylog.Deli
 }
 
 // settle ends a row that waits for a retry. change ends the row that it gets, or returns false if the row must not end.
-// settle returns the stored row.
+// settle returns the stored row, also if the row does not wait or must not end.
 func (w *batchWriter) settle(ctx context.Context, id string, change func(*deliverylog.Delivery) bool) (deliverylog.Delivery, error) {
 	for {
 		known, err := w.read(ctx, id)
@@ -263,7 +264,8 @@ func (w *batchWriter) advance(ctx context.Context, number int, next deliverylog.
 	return w.amend(ctx, topic.LogID(next.ID, 0), func(d *deliverylog.Delivery) bool { return d.Advance(number, &next) })
 }
 
-// amend changes a stored row, if change returns true. It retries until the store succeeds or ctx ends.
+// amend changes a stored row, if change returns true. It returns the stored row. It retries until the store succeeds or returns
+// fault.NotFound, or until ctx ends.
 func (w *batchWriter) amend(ctx context.Context, id string, change func(*deliverylog.Delivery) bool) (deliverylog.Delivery, error) {
 	var row deliverylog.Delivery
 	err := w.persist(ctx, "A delivery cannot be changed yet.", func() (err error) {
