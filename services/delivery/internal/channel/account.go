@@ -120,8 +120,8 @@ func (a *account) post(ctx context.Context, form url.Values, shown deliverylog.S
 	})
 }
 
-// refine sets result.Code and result.Final of a refused request by the status and body of the response. A 429 or 503
-// starts a pause.
+// refine sets result.Code and result.Final of a refused request by the status and body of the response. A 429 or 503 with a
+// Retry-After starts a pause.
 func (a *account) refine(ctx context.Context, result *dispatch.Result, body []byte) {
 	switch status := result.HTTPStatus; {
 	case status == http.StatusTooManyRequests || status == http.StatusServiceUnavailable:
@@ -137,8 +137,9 @@ func (a *account) refine(ctx context.Context, result *dispatch.Result, body []by
 	}
 }
 
-// refusal returns the code for the member code in the body of a refused request. CodeGone and CodeOptedOut mean that the
-// number accepts no later message. The status 410 of an account does not mean that, unlike in dispatch.CodeOf.
+// refusal returns the code for the JSON member "code" in the body of the response to a refused request. CodeGone and
+// CodeOptedOut mean that the number accepts no later message. The status 410 of an account does not mean that, unlike in
+// dispatch.CodeOf.
 func refusal(body []byte) deliverylog.Code {
 	var refused struct{ Code int }
 	if json.Unmarshal(body, &refused) != nil {

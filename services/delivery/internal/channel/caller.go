@@ -27,7 +27,7 @@ import (
 
 const (
 	userAgent   = "Bellbuoy-Delivery/1"
-	maxResponse = 16 << 10 // bytes read of a response's body
+	maxResponse = 16 << 10 // maximum size of a response's body, in bytes; one more byte is read
 	maxHeader   = 16 << 10
 	idlePerHost = 256
 	idleTotal   = 1024

@@ -83,9 +83,9 @@ func oneLine(text string, limit int) string {
 	return plain
 }
 
-// fitCard returns a body whose size is at most limit, or the smallest body if none fits. compose returns the body with
-// texts of at most keep bytes each. fitCard calls compose first with a negative keep, which means whole texts, then with
-// smaller and smaller values until the body fits.
+// fitCard returns a body whose size is at most limit, or the smallest body if none fits. compose returns the body with each
+// text cut to keep bytes. fitCard calls compose first with a negative keep, which means whole texts, then with smaller and
+// smaller values until the body fits.
 func fitCard[T any](limit int, size func(body T, written []byte) int, compose func(keep int) T) ([]byte, error) {
 	body := compose(-1)
 	written, err := write(body)

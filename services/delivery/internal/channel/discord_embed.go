@@ -56,7 +56,7 @@ func renderDiscord(l *locale.Locale, change *topic.EventChange, dashboard topic.
 func composeEmbed(content card, keep int) discordEmbed {
 	out := discordEmbed{URL: content.link.url}
 	out.Title, _ = prosePart{plain: locale.OneLine(content.title)}.limited(-1, discordTitle, discordMarkup)
-	if footer := oneLine(content.dashboard, discordLine); footer != "" { // has no Markdown
+	if footer := oneLine(content.dashboard, discordLine); footer != "" { // Discord shows no Markdown in a footer
 		out.Footer = &discordText{richtext.Unmentioned(footer)}
 	}
 	parts := []string{richtext.DiscordPlain(oneLine(strings.Join(content.status, " · "), discordLine))}

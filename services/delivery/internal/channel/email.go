@@ -117,7 +117,8 @@ func (e email) write(ctx context.Context, message dispatch.Message) (letter, err
 }
 
 // shared returns the part of the mail that recipients with the same key share. Two recipients have the same key if the
-// content is the same for both and both have the same kinds of links.
+// content is the same for both and both have the same kinds of links. A notice has only one recipient, so its mail is not
+// cached.
 func (e email) shared(ctx context.Context, message dispatch.Message, links mailLinks) (key string, shared sharedMail, err error) {
 	l := localeOf(e.locales, message)
 	if !ofEvent(message) {

@@ -29,8 +29,8 @@ func chatURL(address, delivery string) string {
 	return path + "?" + strings.Join(parameters, "&")
 }
 
-// ownParameter reports whether the parameter sets the thread, the reply option or the request id, which are Bellbuoy's
-// own. Google also accepts names such as request_id.
+// ownParameter reports whether the parameter sets the thread, the reply option or the request id, which only Bellbuoy may
+// set. Google also accepts names such as request_id.
 func ownParameter(parameter string) bool {
 	name, _, _ := strings.Cut(parameter, "=")
 	if plain, err := url.QueryUnescape(name); err == nil {

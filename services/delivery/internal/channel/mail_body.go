@@ -25,14 +25,14 @@ const (
 	htmlContentType  = "text/html; charset=UTF-8"
 )
 
-// sharedMail is the part of a mail that is the same for recipients with other addresses and links.
+// sharedMail is the part of a mail that is the same for recipients who differ only in their addresses and links.
 type sharedMail struct {
 	subject, plain string
 	body           []bodyPart // the header from MIME-Version on, and the body
 }
 
-// bodyPart is a part of an encoded body. mark is the first letter of the mark of the link that follows this part, or
-// "".
+// bodyPart is a part of an encoded body. mark is the first letter of the mark of the link that follows this part, or "" if no
+// link follows. escape escapes the link for a plain text or for HTML.
 type bodyPart struct {
 	encoded []byte
 	mark    string

@@ -17,15 +17,15 @@ const (
 	slowMail        = time.Second // some servers take long to check a recipient
 
 	mailWait    = time.Second            // at most as many mails wait as get a connection within this time
-	fewWaiting  = 40                     // lower bound of this number, for a slow server
-	mostWaiting = 512                    // upper bound of this number, because the Sender has 1,152 slots for all channels
+	fewWaiting  = 40                     // lower bound of the number of waiting mails, for a slow server
+	mostWaiting = 512                    // upper bound of the number of waiting mails, because the Sender has 1,152 slots for all channels
 	mailsAtOnce = 128                    // maximum number of waiting mails until a mail has ended, because the time of a mail is unknown before
 	unknownGap  = 10 * time.Millisecond  // time between two turns until a mail has ended
 	firstTurn   = 300 * time.Millisecond // minimum time until a turn
 	// longestMailTurn limits how long a mail waits for a turn at the rate of the server and in the share of its organization.
-	// If the turn would be later, the mail gets another turn. These other turns are at most quickGap apart. Meanwhile the
-	// server may become quicker, and the other organizations may have no more mails. Tries that find no connection cost
-	// little.
+	// If the turn would be later, the mail gets an earlier turn, in a sequence of turns that are at most quickGap apart. Until
+	// then the server may become quicker, and the other organizations may have no more mails. Tries that find no connection
+	// cost little.
 	longestMailTurn = 2 * time.Minute
 	quickGap        = 5 * time.Millisecond
 	turnsStay       = 100 * time.Millisecond
@@ -40,7 +40,7 @@ type mailQueue struct {
 	mu      sync.Mutex
 	waiting int
 	took    time.Duration        // moving average of the time that a mail uses a connection; 0: unknown
-	turns   map[string]mailTurns // organizations whose turns are over stay for turnsStay at most
+	turns   map[string]mailTurns // by organization; enter removes organizations whose turns are over, at most once in turnsStay
 	swept   time.Time            // when the turns that were over were removed last
 	late    dispatch.Turns       // turns of mails whose other turns would be later than longestMailTurn
 }

@@ -198,7 +198,8 @@ func (s *mailServer) connect(ctx context.Context) (*mailSession, error) {
 	return session, nil
 }
 
-// open sends EHLO, secures the connection and logs in.
+// open sends EHLO, uses STARTTLS if the server offers it, and logs in if the operator has set an account. It returns errNoTLS
+// if the credentials would be sent without TLS to a server that is not on this machine.
 func (s *mailServer) open(session *mailSession) error {
 	client, err := smtp.NewClient(session.conn, s.host)
 	if err != nil {
@@ -269,7 +270,8 @@ func (s *mailServer) replied(ctx context.Context, err error) deliverylog.Code {
 	return code
 }
 
-// logOutage logs the code, and the number of the reply if there is one. The text of a reply may name an address.
+// logOutage logs the code, and the number of the reply if there is a reply. It does not log the text of a reply, which may
+// name an address.
 func (s *mailServer) logOutage(ctx context.Context, code deliverylog.Code, err error) {
 	number := 0
 	var reply *textproto.Error

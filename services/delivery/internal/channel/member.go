@@ -10,7 +10,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/services/delivery/internal/locale"
 )
 
-// errMember is the error of a mail to a member that lacks the link, the end of the link, or a known kind.
+// errMember is the error if a mail to a member has no known kind, or lacks a link that it needs or the end of this link.
 var errMember = errors.New("a mail to a member needs a known kind, and its link if it is about the link")
 
 // memberWords are the texts of one kind of mail to a member. {user} is the user name, {organization} the name of the

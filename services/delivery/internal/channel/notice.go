@@ -11,7 +11,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/services/delivery/internal/locale"
 )
 
-// errNotice is the error of a notice that lacks the endpoint, the link or a known kind.
+// errNotice is the error if a notice has no known kind, or lacks the endpoint or a link that it needs.
 var errNotice = errors.New("a mail about an endpoint needs the endpoint, and its link if it is about the link")
 
 // noticeWords are the keys of the words for one kind of mail about an endpoint.

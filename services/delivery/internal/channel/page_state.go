@@ -18,8 +18,9 @@ const (
 // PageStatus returns the present state of a dashboard of an organization.
 type PageStatus func(ctx context.Context, organization, dashboard string) (topic.PageStatus, error)
 
-// pageStates requests and caches the states of dashboards. The messages of a change share one request for each dashboard. A
-// change is published after the pages of its dashboards were rendered, so the state is never older than the change.
+// pageStates requests and caches the states of dashboards. For pageStateKept, the messages of a change share one request for
+// each dashboard. A change is published after the pages of its dashboards were rendered, so the state is never older than the
+// change.
 type pageStates struct {
 	ask PageStatus
 

@@ -31,7 +31,7 @@ type payload struct {
 type payloadDashboard struct {
 	ID   string  `json:"id"`
 	Name string  `json:"name"`
-	URL  *string `json:"url"` // null: the dashboard has no URL, or event.url is null (not in a test)
+	URL  *string `json:"url"` // null: the dashboard has no URL, or event.url is null, except in a test of an endpoint
 }
 
 type payloadEvent struct {
@@ -46,7 +46,7 @@ type payloadEvent struct {
 	EndAt              *topic.Time        `json:"endAt"`
 	ScheduledStartAt   *topic.Time        `json:"scheduledStartAt"`
 	ScheduledEndAt     *topic.Time        `json:"scheduledEndAt"`
-	URL                *string            `json:"url"` // null: the dashboard does not show the event
+	URL                *string            `json:"url"` // null: the dashboard has no URL or does not show the event
 	AffectedComponents []payloadComponent `json:"affectedComponents"`
 }
 
@@ -111,8 +111,8 @@ func compose(change *topic.EventChange, dashboard topic.Dashboard, components []
 	return p
 }
 
-// shorten shortens the message, and then the list of components, until the payload fits. It replaces the HTML of the
-// message by the shortened text as HTML, because cut HTML would be invalid.
+// shorten shortens the text of the timeline entry, and then the list of components, until the payload fits. It replaces the
+// HTML of the entry by the shortened text as HTML, because cut HTML would be invalid.
 func shorten(p payload) ([]byte, error) {
 	p.Truncated = true
 	const room = payloadLimit - idRoom

@@ -63,5 +63,5 @@ func SetupOf(name topic.Channel, mail boot.Mail, texts boot.Texts) Setup {
 	return Setup{Server: serverOf(texts.SMSURL), From: texts.From()}
 }
 
-// ToFiles reports whether messages are written to files.
+// ToFiles reports whether messages are written to files, because the mail server or the account for texts is not set up.
 func (s Setup) ToFiles() bool { return s.Missing == "SMTP_URL" || s.Missing == "SMS_URL" }

@@ -18,11 +18,11 @@ const (
 	// one second allow for different transmission times.
 	slackGap = 1020 * time.Millisecond
 
-	// Slack refuses longer texts.
+	// Maximum numbers of characters. Slack refuses longer texts.
 	slackHeader  = 150
 	slackSection = 3_000
 	slackTotal   = 12_000 // all texts of a message
-	slackLine    = 200    // a text that Slack shows in one line
+	slackLine    = 200    // a text that Slack shows in one line; Slack allows more
 )
 
 // slackMessage is the body of a request to an incoming webhook of Slack.

@@ -23,7 +23,7 @@ type compatibleMessage struct {
 	Attachments []compatibleAttachment `json:"attachments"`
 }
 
-// compatibleAttachment has a bar with the color beside it. Text and Fields are Markdown.
+// compatibleAttachment has a bar with the color beside it. Text and Fields are Markdown. Title is Markdown if TitleLink is empty.
 type compatibleAttachment struct {
 	Fallback  string            `json:"fallback"` // shown in notifications
 	Color     string            `json:"color"`

@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	leastTitle  = 16 // the shortest title in a text, in characters
+	leastTitle  = 16 // the shortest shortened title in a text, in characters
 	leastName   = 8  // the shortest shortened name of a dashboard, in characters
 	mostConfirm = 3  // the maximum number of segments of a notice to a subscriber
 )
@@ -81,9 +81,9 @@ func (t texts) key(message dispatch.Message) string {
 	return wordsKey(localeOf(t.locales, message), message)
 }
 
-// textOf returns the publisher's text if there is one, otherwise the text of the template. It does not shorten the
-// publisher's text, which the API limits to 85 characters. The text of the template has one segment, except for a
-// notice to a subscriber.
+// textOf returns the publisher's text if there is one, otherwise the text of the template, or testText for a test message. It
+// does not shorten the publisher's text, which the legacy interface limits to 85 characters. The text of the template has one
+// segment, except for a notice to a subscriber.
 func textOf(ctx context.Context, locales *locale.Locales, within time.Duration, message dispatch.Message) (string, error) {
 	if text := plainLines(message.Change.Notify[topic.SMS].Text); text != "" {
 		return text, nil

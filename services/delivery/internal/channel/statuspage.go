@@ -19,7 +19,7 @@ type statuspageMessage struct {
 	Incident statuspageIncident `json:"incident"`
 }
 
-// statuspageMeta has no addresses: members, not receivers, remove a webhook.
+// statuspageMeta contains only null values, because members, not receivers, remove a webhook.
 type statuspageMeta struct {
 	Unsubscribe   *string `json:"unsubscribe"`
 	Documentation *string `json:"documentation"`
@@ -40,7 +40,7 @@ type statuspageIncident struct {
 	MonitoringAt *topic.Time           `json:"monitoring_at"`
 	ResolvedAt   *topic.Time           `json:"resolved_at"`
 	Impact       string                `json:"impact"`
-	Shortlink    *string               `json:"shortlink"` // nil: the dashboard does not show the event
+	Shortlink    *string               `json:"shortlink"` // nil: the dashboard has no URL or does not show the event
 	StartedAt    topic.Time            `json:"started_at"`
 	PageID       string                `json:"page_id"`
 	Updates      []statuspageUpdate    `json:"incident_updates"`

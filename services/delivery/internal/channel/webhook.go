@@ -23,8 +23,9 @@ func newWebhook(caller *caller, o Options) webhook {
 	return webhook{caller, o.Locales, &pageStates{ask: o.Status, known: map[pageStateKey]pageState{}}}
 }
 
-// Send makes one attempt. The id is the same for all retries. The body is the same too, unless the endpoint, its dashboard or
-// the components that messages may name change meanwhile. Each attempt has its own timestamp and signature.
+// Send makes one attempt. The id is the same for all retries. The body is the same too, unless the endpoint, its dashboard, the
+// components that messages may name or, with FormatStatuspage, the state of the dashboard change meanwhile. Each attempt has
+// its own timestamp and signature.
 func (w webhook) Send(ctx context.Context, message dispatch.Message) dispatch.Result {
 	if message.To.Format == topic.FormatTemplate {
 		return w.sendTemplate(ctx, message)

@@ -23,8 +23,8 @@ const (
 // Code says why an attempt or a delivery did not succeed.
 type Code string
 
-// The first group are the codes of attempts. The second group are the codes of deliveries that ended or wait without a
-// further attempt. Channels have more codes.
+// The first group are the codes of attempts. The second group are the codes of deliveries that ended, or were scheduled
+// again, without an attempt. Channels have more codes.
 const (
 	CodeTimeout     Code = "timeout"
 	CodeDNS         Code = "dns"
@@ -52,7 +52,7 @@ const (
 	CodeNoService    Code = "no_integration"      // no service stores recipients of the channel
 )
 
-// Delivery is one message to one recipient. It never contains an address, a URL or a secret.
+// Delivery is one message to one recipient. It never contains an address, a whole URL or a secret.
 //
 // The row of a delivery is also its first log. The first log is about the first attempt, or about the end of the
 // delivery if it ended without an attempt. Each later attempt, and a later end without an attempt, adds a log. This log
@@ -90,7 +90,7 @@ type Logged struct {
 	MaxAttempts int       `json:"maxAttempts,omitempty"` // maximum number of attempts that the policy allows, as of this attempt
 	Request     int64     `json:"request,omitempty"`     // the key of requestID; 0: no request
 	Response    *Response `json:"response,omitempty"`
-	SentAt      time.Time `json:"sentAt,omitzero"` // the start of the log's attempt, or the end without an attempt
+	SentAt      time.Time `json:"sentAt,omitzero"` // the start of the log's attempt, or the end without an attempt; before the first attempt: when the row was created
 }
 
 // AuditEntity implements audit.Record. Only replays and test messages add entries to the audit log.

@@ -132,7 +132,7 @@ func (l *Logs) Get(ctx context.Context, key Key) (out Exchange, err error) {
 }
 
 // Find returns the stored log and the row of its delivery. If the delivery is a member of a block, log and row are both this
-// member. Find returns fault.NotFound if there is no such log, or if the log is older than the retention time.
+// member. Find returns fault.NotFound if no log has the key, or if the log is older than the retention time.
 func (l *Logs) Find(ctx context.Context, key Key) (log, row Delivery, err error) {
 	unknown := fault.New(fault.NotFound, "There is no such log. sentAt must be the sentAt of the log.")
 	found, err := l.Store.Deliveries(ctx, slices.Compact([]string{topic.LogID(key.ID, 0), key.ID}))

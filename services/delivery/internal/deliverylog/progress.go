@@ -69,7 +69,7 @@ func (l *Logs) EventProgress(ctx context.Context, organization, event string) (P
 	}
 	// Planned is read again after the other counts, because a plan may have added pages in the meantime. A repeated
 	// plan may find other recipients for a page that is already stored. Then more deliveries have begun than were
-	// planned, so Planned is at least the number that have begun.
+	// planned, so Planned is set to at least the number that have begun.
 	if planned, err = l.Store.Planned(ctx, organization, event); err != nil {
 		return all, nil, err
 	}

@@ -70,7 +70,8 @@ func (s sample) satisfied(out string) bool {
 }
 
 // samples returns the samples for a template: for each kind of message one sample with the optional fields and one without
-// them, and for each kind of mail to members one sample.
+// them, and for each kind of mail to members one sample. For SMSConfirm and WhatsAppConfirm it returns these samples both with
+// and without a code.
 func samples(name Template) []sample {
 	switch name {
 	case MailSubject:

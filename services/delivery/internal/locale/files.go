@@ -90,7 +90,7 @@ func readFolder(own fs.FS, shipped files) (files, error) {
 	return f, nil
 }
 
-// addWords adds the words of a locale.
+// addWords adds the words of a locale. It returns an error if the name or the content of the file is not valid.
 func (f *files) addWords(file, name string, content []byte, shipped files) error {
 	locale, found := strings.CutSuffix(name, ".json")
 	tag, err := language.Parse(locale)

@@ -8,7 +8,7 @@ import (
 // Event is the input of the templates of mail about an event. The events service has sanitised the HTML. A field is
 // empty if its value is unknown or does not apply.
 type Event struct {
-	Kind, Type                              string // values of the API: maintenance.reminder, maintenance
+	Kind, Type                              string // values of the API, such as maintenance.reminder and maintenance
 	Dashboard, Title                        string
 	Headline                                string // the title with the status or with what happened
 	Status, Severity                        string // in words

@@ -36,8 +36,8 @@ func Capital(text string) string {
 	return string(unicode.ToUpper(first)) + text[size:]
 }
 
-// OneLine replaces white space and control characters by single spaces, and removes characters that change the direction of
-// the text after them.
+// OneLine replaces each run of white space and control characters by one space, and removes such runs at the ends. It also
+// removes characters that change the direction of the text after them.
 func OneLine(text string) string { return richtext.Line(text) }
 
 // word is one value of a file of words.

@@ -13,11 +13,11 @@ import (
 	"github.com/bellbuoy/bellbuoy/services/delivery/internal/deliverylog"
 )
 
-// The collection "blocks" stores blocks of deliveries. Each block has one entry in each index. Only in the index by
-// dashboard it has one entry for each dashboard. An index by URL with an entry for each member would cost more than the
-// rest of the block. So fieldURLDay consists of the day, the bucket of the URLs, the organization and the channel. Its
-// index ends with short hashes of all URLs of the block. A list by URL reads the entries of this index, and then the
-// blocks that may have the URL.
+// The collection "blocks" stores blocks of deliveries. Each block has one entry in each index. The exceptions are the index by
+// dashboard, with one entry for each dashboard, and the index by URL, with no entry for a block without URLs. An index by URL
+// with an entry for each member would cost more than the rest of the block. So fieldURLDay consists of the day, the bucket of
+// the URLs, the organization and the channel. Its index ends with short hashes of all URLs of the block. A list by URL reads
+// the entries of this index, and then the blocks that may have the URL.
 const (
 	fieldLast       = "last"
 	fieldURLs       = "urls"
@@ -84,8 +84,8 @@ func (s *Store) InsertBlocks(ctx context.Context, blocks []deliverylog.Block) er
 	return err
 }
 
-// Stored implements dispatch.Store. In nearly all calls nothing is stored. So it first reads only an index, with the
-// ids of the rows and the recipients of the blocks.
+// Stored implements dispatch.Store. In nearly all calls nothing is stored. So it first reads only indexes: the ids of the
+// rows, and the recipients of the blocks.
 func (s *Store) Stored(ctx context.Context, change string, partitions []int, ids []string, recipients deliverylog.Wanted) ([]deliverylog.Delivery, error) {
 	places := find.Values(partitions, func(partition int) int64 { return placeOf(change, partition) })
 	there := find.Query{Where: []find.Condition{find.In(fieldPlace, places...)}}
@@ -111,8 +111,8 @@ func (s *Store) Stored(ctx context.Context, change string, partitions []int, ids
 	return append(rows, members...), err
 }
 
-// membersOf returns the members of the blocks that have one of the recipients, as rows. found are the keys and the
-// fieldRecipients of blocks. keep returns false for a block of another change or partition with the same hash.
+// membersOf returns, as rows, those members of the blocks that have one of the recipients. found are the keys and the
+// fieldRecipients of blocks. keep returns false for a block that was found only because of a hash collision in fieldPlace.
 func (s *Store) membersOf(ctx context.Context, found []find.Row, recipients deliverylog.Wanted, keep func(*deliverylog.Block) bool) (rows []deliverylog.Delivery, err error) {
 	for _, block := range found {
 		if packed, _ := block.Values[0].(string); !recipients.MayBeIn(packed) {
