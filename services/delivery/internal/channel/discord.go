@@ -84,7 +84,7 @@ func (d *discord) refine(ctx context.Context, result *dispatch.Result) {
 
 // seconds returns a number of seconds that a receiver has sent, at most one hour.
 func seconds(n float64) time.Duration {
-	if !(n > 0) { // also NaN
+	if !(n > 0) { // also true for NaN
 		return 0
 	}
 	return time.Duration(math.Ceil(min(n, 3600)*1000)) * time.Millisecond

@@ -41,7 +41,7 @@ type letter struct {
 	organization string
 	from, to     string           // the envelope's addresses
 	content      []byte           // RFC 5322
-	sent         deliverylog.Sent // what the log shows
+	sent         deliverylog.Sent // the request that the log shows
 	fresh        func() bool      // dispatch.Message.Fresh
 }
 
@@ -87,7 +87,7 @@ func (e email) Send(ctx context.Context, message dispatch.Message) dispatch.Resu
 	}
 	result := e.send(ctx, l)
 	result.Sent = l.sent
-	result.Sent.Hidden = append(e.hidden, l.to) // the reply of a server may name them
+	result.Sent.Hidden = append(e.hidden, l.to) // the reply of a server may contain the password or the address
 	return result
 }
 

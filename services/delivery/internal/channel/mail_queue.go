@@ -14,7 +14,7 @@ import (
 const (
 	maxConnections  = 12          // fast slots: connections at the same time
 	slowConnections = 8           // slow slots, for mails that use a connection for longer than slowMail
-	slowMail        = time.Second // some servers take long to check a recipient
+	slowMail        = time.Second // a mail that takes longer moves to a slow slot; some servers take long to check a recipient
 
 	mailWait    = time.Second            // at most as many mails wait as get a connection within this time
 	fewWaiting  = 40                     // lower bound of the number of waiting mails, for a slow server

@@ -62,7 +62,7 @@ type statuspageUpdate struct {
 	CreatedAt            *topic.Time        `json:"created_at"`
 	UpdatedAt            *topic.Time        `json:"updated_at"`
 	DisplayAt            *topic.Time        `json:"display_at"`
-	AffectedComponents   []statuspageChange `json:"affected_components"` // nil: the update changes no component
+	AffectedComponents   []statuspageChange `json:"affected_components"` // nil: the update changes no component of the message
 	DeliverNotifications bool               `json:"deliver_notifications"`
 	CustomTweet          *string            `json:"custom_tweet"`
 	TweetID              *string            `json:"tweet_id"`

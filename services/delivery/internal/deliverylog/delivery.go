@@ -11,7 +11,8 @@ import (
 // Status is the status of a delivery.
 type Status string
 
-// The statuses of a delivery. All but StatusRetrying are final.
+// The statuses of a delivery. All but StatusRetrying are final. With StatusRetrying the delivery waits for its next attempt,
+// or for its first one if that was delayed.
 const (
 	StatusDelivered  = Status(topic.Delivered)
 	StatusFailed     = Status(topic.Failed)

@@ -31,7 +31,7 @@ type Request struct {
 
 // Response is the response to an attempt as the log shows it, without secrets.
 type Response struct {
-	Header string `json:"header,omitempty"` // one line for each value: "Name: value"
+	Header string `json:"header,omitempty"` // one line for each name: "Name: value"; several values of a name are joined by ", "
 	Body   string `json:"body,omitempty"`   // at most maxLogged bytes
 }
 

@@ -21,7 +21,7 @@ const (
 type AudienceQuery struct {
 	Organization string
 	EventID      string     // empty: a new event
-	Kind         topic.Kind // empty: incident.created, or with EventID an update
+	Kind         topic.Kind // empty: incident.created, or with EventID incident.updated or maintenance.updated
 	Components   []string   // if Components and Dashboards are nil, those of the event are used
 	Dashboards   []string   // the dashboards of an event without components
 }

@@ -14,7 +14,7 @@ import (
 
 const (
 	waitingPage = 1000
-	fewDueRows  = 32 // number of rows in the first read of due rows; most reads find fewer that are due
+	fewDueRows  = 32 // number of rows in the first read of collect, unless it continues a read; most reads find fewer due rows
 	// pagesAtOnce limits the reads of one collect, because the rows of other partitions wait meanwhile.
 	pagesAtOnce = 4
 	// A tenant gets at most tenantDueRows rows of a partition into the queue. While maxDueRows rows of the partition are
@@ -29,9 +29,9 @@ const (
 // waitingUnread never changes.
 var waitingUnread = failurelog.Cause{Message: "The deliveries that wait for a retry cannot be read yet."}
 
-// retryIndex is an index in memory of the rows that wait for a retry in the partitions of this process. find returns
-// the waiting delivery of an event to a recipient, so that a newer delivery can replace it. due returns the partitions
-// that have due rows. When this process gets a partition, the waiting rows are loaded from the store.
+// retryIndex is an index in memory of the rows that wait for a retry (StatusRetrying) in the partitions of this process. find
+// returns the newest waiting delivery of an event to a recipient, so that a newer delivery can replace it. due returns the
+// partitions that have due rows. When this process gets a partition, the waiting rows are loaded from the store.
 type retryIndex struct {
 	store    Store
 	outages  *failurelog.Log
@@ -42,7 +42,7 @@ type retryIndex struct {
 
 	mu         sync.Mutex
 	partitions map[int]*partitionRetries
-	entries    map[uint64]waitingDelivery // by key
+	entries    map[uint64]waitingDelivery // by the result of key
 }
 
 // waitingDelivery is what the index stores of a row that waits for a retry.

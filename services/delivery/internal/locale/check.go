@@ -23,7 +23,7 @@ type sample struct {
 	page  any
 	kind  string
 	needs []string
-	field string // field that has the text of needs, for the error
+	field string // name of the field that has the text of needs, for the text of the error
 }
 
 // check executes every template of the operator with samples of every kind of message. It returns an error if an output is
