@@ -39,7 +39,7 @@ type slackText struct {
 }
 
 // CheckSlack returns an error if Slack would refuse the body, or if the message mentions anybody, unfurls a link, has control
-// or direction marks, or has a link whose text is an address of another host.
+// characters or direction marks, or has a link whose text is an address of another host.
 func CheckSlack(body []byte) error {
 	var m slackMessage
 	if err := strictly(body, &m); err != nil {
@@ -141,7 +141,7 @@ var (
 	discordLink = regexp.MustCompile(`(?:^|[^\\])\[((?:[^\]\\]|\\.)*)\]\(<?([^)>]*)>?\)`)
 )
 
-// CheckDiscord returns an error if Discord would refuse the body, or if the message mentions anybody, has control or
+// CheckDiscord returns an error if Discord would refuse the body, or if the message mentions anybody, has control characters or
 // direction marks, or has a link whose text is an address of another host.
 func CheckDiscord(body []byte) error {
 	var m discordMessage

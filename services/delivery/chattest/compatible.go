@@ -30,8 +30,8 @@ var (
 )
 
 // CheckSlackCompatible returns an error if Mattermost or Rocket.Chat would refuse the body, or if the message mentions
-// anybody, shows an image, has control or direction marks, or has a link whose text is an address of another host. The
-// limit of characters is that of older releases of Mattermost, which is lower than that of Rocket.Chat.
+// anybody, shows an image, has control characters or direction marks, or has a link whose text is an address of another host.
+// The limit of characters is that of older releases of Mattermost, which is lower than that of Rocket.Chat.
 func CheckSlackCompatible(body []byte) error {
 	var m compatibleMessage
 	if err := strictly(body, &m); err != nil {

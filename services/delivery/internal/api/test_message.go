@@ -23,7 +23,7 @@ func (a *API) testMailOperation() web.Operation {
 	}, a.testMail)
 }
 
-// testTextOperation returns the operation for SMS or for WhatsApp. The two operations differ only in the name of the channel.
+// testTextOperation returns the operation that sends a test message on the channel name, SMS or WhatsApp.
 func (a *API) testTextOperation(name topic.Channel, id, summary string) web.Operation {
 	return web.Declare(web.Operation{
 		Method: "POST", Path: "/app/notifications/" + string(name) + "/test", ID: id, Tag: "delivery logs",

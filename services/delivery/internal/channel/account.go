@@ -99,7 +99,7 @@ func (a *account) sendText(ctx context.Context, message dispatch.Message, key st
 	return a.post(ctx, form, deliverylog.Sent{Text: key, Body: []byte(shown)})
 }
 
-// post makes one attempt. The log shows shown as the request.
+// post makes one attempt. The log contains shown instead of the form.
 func (a *account) post(ctx context.Context, form url.Values, shown deliverylog.Sent) dispatch.Result {
 	if wait := a.Hold(time.Now()); wait > 0 { // the response to a concurrent request has just started a pause
 		return dispatch.Result{Code: deliverylog.CodeHeld, RetryAfter: wait}

@@ -32,16 +32,16 @@ type cardSection struct {
 // cardLink is a button that opens a URL. A card has no button if url is "".
 type cardLink struct{ title, url string }
 
-// prosePart is a text of a card, as plain text and as HTML. A card shows the plain text, shortened, if the HTML is
-// empty or too long.
+// prosePart is a text of a card, as plain text and as HTML. A card shows the HTML. If the HTML is empty or too long, the card
+// shows the plain text. If the plain text is too long, the card shows the shortened plain text.
 type prosePart struct{ plain, html string }
 
 // cardMarkup converts the texts of cards into a provider's markup. rich converts sanitised HTML, plain converts plain
 // text.
 type cardMarkup struct{ rich, plain func(string) string }
 
-// within returns the text in the provider's markup. It cuts the plain text to keep bytes. A negative keep means the
-// whole text.
+// within returns the text in the provider's markup. If the plain text has more than keep bytes, within cuts it and uses it
+// instead of the HTML. A negative keep means no limit.
 func (p prosePart) within(keep int, markup cardMarkup) string {
 	text, _ := p.marked(keep, markup)
 	return text

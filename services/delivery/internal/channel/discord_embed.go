@@ -39,8 +39,7 @@ type discordText struct {
 // discordMarkup never changes.
 var discordMarkup = cardMarkup{rich: richtext.DiscordText, plain: richtext.DiscordPlain}
 
-// renderDiscord returns the body for a dashboard and components. If the texts are too long, renderDiscord shortens every
-// text to the same length.
+// renderDiscord returns the body for a dashboard and components. If the texts are too long, fitCard shortens the texts.
 func renderDiscord(l *locale.Locale, change *topic.EventChange, dashboard topic.Dashboard, components []topic.Component) ([]byte, error) {
 	wording := change.Notify[topic.Discord]
 	content := cardOf(l, change, wording, dashboard, components)

@@ -66,8 +66,8 @@ type chatButton struct {
 // chatMarkup never changes.
 var chatMarkup = cardMarkup{rich: richtext.ChatText, plain: richtext.ChatPlain}
 
-// renderChat returns the body for a dashboard and components. If the body is too long, renderChat shortens every text
-// to the same length. Tests of endpoints have their own thread.
+// renderChat returns the body for a dashboard and components. If the body is too long, fitCard shortens the texts. Tests of
+// endpoints have their own thread.
 func renderChat(l *locale.Locale, change *topic.EventChange, dashboard topic.Dashboard, components []topic.Component) ([]byte, error) {
 	content := cardOf(l, change, change.Notify[topic.GChat], dashboard, components)
 	summary, thread := headline(l, change, dashboard.Timezone), change.Event.ID

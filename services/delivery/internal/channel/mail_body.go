@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// mailLinks are the links of a recipient. In a shared text they are marks, which write replaces by the links.
+// mailLinks are the links of a recipient. In a shared text they are marks, which sharedMail.write replaces by the links.
 type mailLinks struct{ manage, unsubscribe string }
 
 const (

@@ -52,8 +52,7 @@ type slackText struct {
 // slackMarkup never changes.
 var slackMarkup = cardMarkup{rich: richtext.SlackText, plain: richtext.SlackPlain}
 
-// renderSlack returns the body for a dashboard and components. If the texts are too long, renderSlack shortens every
-// text to the same length.
+// renderSlack returns the body for a dashboard and components. If the texts are too long, fitCard shortens the texts.
 func renderSlack(l *locale.Locale, change *topic.EventChange, dashboard topic.Dashboard, components []topic.Component) ([]byte, error) {
 	content := cardOf(l, change, change.Notify[topic.Slack], dashboard, components)
 	summary := headline(l, change, dashboard.Timezone)

@@ -42,8 +42,7 @@ type compatibleField struct {
 // compatibleMarkup never changes.
 var compatibleMarkup = cardMarkup{rich: richtext.MarkdownText, plain: richtext.MarkdownPlain}
 
-// renderCompatible returns the body for a dashboard and components. If the texts are too long, renderCompatible shortens
-// every text to the same length.
+// renderCompatible returns the body for a dashboard and components. If the texts are too long, fitCard shortens the texts.
 func renderCompatible(l *locale.Locale, change *topic.EventChange, dashboard topic.Dashboard, components []topic.Component) ([]byte, error) {
 	content := cardOf(l, change, change.Notify[topic.Webhook], dashboard, components)
 	summary := headline(l, change, dashboard.Timezone)

@@ -64,8 +64,7 @@ type cardAction struct {
 // teamsMarkup never changes.
 var teamsMarkup = cardMarkup{rich: richtext.CardText, plain: richtext.CardPlain}
 
-// renderCard returns the body for a dashboard and components. If the body is too long, renderCard shortens every text
-// to the same length.
+// renderCard returns the body for a dashboard and components. If the body is too long, fitCard shortens the texts.
 func renderCard(l *locale.Locale, change *topic.EventChange, dashboard topic.Dashboard, components []topic.Component) ([]byte, error) {
 	wording := change.Notify[topic.Teams]
 	content := cardOf(l, change, wording, dashboard, components)

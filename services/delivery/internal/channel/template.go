@@ -21,8 +21,8 @@ const hidden = "***"
 // sendTemplate makes one attempt with the request that the owner of the webhook has composed. A body that cannot be rendered
 // within the limits is not sent, and not tried again.
 //
-// The log shows a body that is rendered without the secrets, and headers without their values. So no secret is logged,
-// however the template uses it.
+// The log shows a body that is rendered without the secrets, and the headers of the template without their values. So no
+// secret is logged, however the template uses it.
 func (w webhook) sendTemplate(ctx context.Context, message dispatch.Message) dispatch.Result {
 	var template topic.Template
 	refused := dispatch.Result{Code: codeUnsendable, Final: true}
@@ -60,8 +60,8 @@ func (w webhook) sendTemplate(ctx context.Context, message dispatch.Message) dis
 	return result
 }
 
-// renderTemplate returns the body, and the body that logs show. Deliveries of one change share the payload and the parsed
-// template.
+// renderTemplate returns the body, and the body that logs show. Deliveries of one change with the same dashboard and components
+// share the decoded payload. Those with the same template share the parsed template.
 func renderTemplate(message dispatch.Message, template *topic.Template, shared []byte) (body, shown []byte, err error) {
 	payload, err := dispatch.Rendered(message.Change, "payload "+textKey(message), func(bodytemplate.Payload) int { return 8 * len(shared) },
 		func() (bodytemplate.Payload, error) { return bodytemplate.Decode(shared) })

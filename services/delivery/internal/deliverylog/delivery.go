@@ -91,7 +91,7 @@ type Logged struct {
 	MaxAttempts int       `json:"maxAttempts,omitempty"` // maximum number of attempts that the policy allows, as of this attempt
 	Request     int64     `json:"request,omitempty"`     // the key of requestID; 0: no request
 	Response    *Response `json:"response,omitempty"`
-	SentAt      time.Time `json:"sentAt,omitzero"` // the start of the log's attempt, or the end without an attempt; before the first attempt: when the row was created
+	SentAt      time.Time `json:"sentAt,omitzero"` // start of the attempt, or end without an attempt; before the first attempt: creation of the row
 }
 
 // AuditEntity implements audit.Record. Only replays and test messages add entries to the audit log.

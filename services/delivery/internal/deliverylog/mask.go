@@ -21,7 +21,7 @@ const (
 	longWord = 16
 )
 
-// secrets are texts that a log must not show. A secret precedes the secrets that are parts of it.
+// secrets are texts that a log must not show. Each secret precedes the texts that were cut out of it.
 type secrets []string
 
 // add appends the texts that are long enough.
@@ -123,7 +123,7 @@ func (s secrets) addValues(query string) secrets {
 // token. A user name before the host is part of the second group.
 var anyURL = regexp.MustCompile(`(?i)\b(https?:(?:\\?/){2}[^\s/?#@"'<>\\]*)([^\s"'<>]*)`)
 
-// hideURLs replaces the part after the host in each URL in a text of a receiver.
+// hideURLs replaces the part after the host in each URL in a text of a receiver. It replaces a URL with a user name as a whole.
 func hideURLs(text string) string {
 	if !strings.Contains(text, ":/") && !strings.Contains(text, `:\`) { // the usual case
 		return text

@@ -20,7 +20,7 @@
 //     is a process that has lost its partition and does not know it yet: then the log shows both attempts.
 //   - A row is inserted once, and the first insert wins. Later changes are updates that check the row's version.
 //     Rows that wait for a retry are in the database. The owner of their partition has an index of them in memory,
-//     with the earliest due time (retryIndex).
+//     and the earliest due time of the partition (retryIndex).
 //   - The log of a later attempt is stored before the row changes. If two processes store a log with the same number,
 //     the first one wins. So no log is stored twice or lost after kill -9.
 //   - Each recipient of a channel has at most one attempt at a time. The recipient is locked until the row is

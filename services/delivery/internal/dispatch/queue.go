@@ -330,7 +330,7 @@ func (q *queue) dropLocked(s *shard) {
 	q.completeLocked(s)
 }
 
-// hold delays the completion of the shard until finish is called once for it.
+// hold delays the completion of the shard until finish is called once for this hold.
 func (q *queue) hold(s *shard) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -71,8 +71,8 @@ type partitionRetries struct {
 	back           string    // cursor of the store at which refill continues; only for collect
 }
 
-// refillsLocked reports whether it is time to search for rows of tenants in skipped. If refillAt has passed, it sets refillAt
-// to the time of the next check.
+// refillsLocked reports whether refillAt has passed and a tenant in skipped has few rows in queued (shortLocked). If refillAt
+// has passed, refillsLocked sets it to the time of the next check.
 func (p *partitionRetries) refillsLocked(now time.Time) bool {
 	if p.refillAt.IsZero() || p.refillAt.After(now) {
 		return false

@@ -121,7 +121,8 @@ func (m *member) alone() *opened {
 	return &opened{shard: m.shard, change: m.shard.change, members: []*member{m}}
 }
 
-// opensWith reports whether the shard and another shard of the same tenant can be opened together.
+// opensWith reports whether the shard and another shard of the same tenant can be opened together: they have the same change,
+// both or none were opened before, both or none have due rows, and none is a replay.
 func (s *shard) opensWith(other *shard) bool {
 	return s.changeID == other.changeID && s.checked == other.checked && s.retry == other.retry && s.replay == "" && other.replay == ""
 }

@@ -209,7 +209,7 @@ func (e *explanation) deletedEndpoints(ctx context.Context, verdicts int) ([]Pla
 // maxReplays limits the levels of replays of replays that readReplays reads.
 const maxReplays = 5
 
-// readReplays finds the replays of the rows, and the replays of these.
+// readReplays finds the replays of the rows, and the replays of these replays, up to maxReplays levels.
 func (e *explanation) readReplays(ctx context.Context, rows []deliverylog.Delivery) error {
 	e.replays = make(map[string][]deliverylog.Delivery)
 	first := make(map[string]string) // by the id of a log: the id of the delivery that was replayed first
@@ -258,9 +258,8 @@ func (e *explanation) message(i int) WhyMessage {
 	return m
 }
 
-// telling removes each result that has no delivery and whose code says that the recipient is not subscribed or that its
-// dashboard does not show the event. If no other result remains, it returns one result: the first about another dashboard, or
-// else a result that the recipient is not subscribed.
+// telling removes each result without a delivery whose code is topic.RuleNotSubscribed or topic.RuleOtherDashboard. If no result
+// remains, it returns one result: the first with RuleOtherDashboard, or else a new result with RuleNotSubscribed.
 func telling(results []WhyResult) []WhyResult {
 	elsewhere := func(r WhyResult) bool {
 		return r.Delivery == nil && (r.Code == string(topic.RuleNotSubscribed) || r.Code == string(topic.RuleOtherDashboard))

@@ -103,8 +103,8 @@ func names(shipped, added files) []string {
 	return names
 }
 
-// merge returns the words of a locale. Words of the locale take precedence over words of a more general locale, for the same
-// locale the operator's words over shipped ones, and all words over those of Default.
+// merge returns the words of a locale. Words of the locale take precedence over words of a more general locale, and both over
+// words of Default. Within one locale, the operator's words take precedence over the shipped ones.
 func merge(tag language.Tag, shipped, added files) map[string]string {
 	texts := make(map[string]string)
 	for _, name := range slices.Backward(append(chain(tag), Default)) {

@@ -18,8 +18,9 @@ import (
 // The fourth index is for lists by URL. An index by only the hash of the URL would double the time to store a row,
 // because each row of a fan-out would change another page of the index file. So the value begins with the day and the
 // bucket of the URL. The rows of a shard are stored together. Unless their URLs share a rate limit, they have one bucket, so
-// they change few pages of the index file. A list reads one range of the index for each day. The index ends with the status, so that a list by URL and
-// status reads only rows that it returns. The index by event ends with the hash of the URL for the same reason.
+// they change few pages of the index file. A list reads one range of the index for each day. The index ends with the status,
+// so that a list by URL and status reads only rows that it returns. The index by event ends with the hash of the URL for the
+// same reason.
 //
 // Two texts may have the same hash. So Logs also compares the rows that it finds with the query.
 const (

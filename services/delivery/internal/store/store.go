@@ -1,7 +1,7 @@
 // Package store stores deliveries and changes as documents.
 //
 // The collection "changes" has one document for each change of an event and each notice. "requests" has one document
-// for each text that was sent. "blocks" (blocks.go) has the deliveries that succeeded quickly at the first attempt.
+// for each different text of a change that was sent. "blocks" (blocks.go) has the deliveries that succeeded quickly at the first attempt.
 // "deliveries" has one row for each other delivery, and the later logs of deliveries with several attempts. "pages" has
 // the numbers of planned deliveries (progress.go). The indexes for the lists are in logs.go. A list merges rows and
 // members of blocks (merge.go).
