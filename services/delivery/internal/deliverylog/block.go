@@ -52,7 +52,7 @@ func (d *Delivery) InBlock() bool {
 		d.EndedAt.Sub(d.SentAt) < MaxQuick
 }
 
-// blockKey has the values that must be the same for all members of a block.
+// blockKey has the values that must be the same for all members of a block. Outcomes uses it without urlBucket.
 type blockKey struct {
 	change    string
 	channel   topic.Channel

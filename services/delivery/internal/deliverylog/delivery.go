@@ -53,7 +53,8 @@ const (
 	CodeNoService    Code = "no_integration"      // no service stores recipients of the channel
 )
 
-// Delivery is one message to one recipient. It never contains an address, a whole URL or a secret.
+// Delivery is one message to one recipient. It never contains an address or a secret. From the endpoint's URL it contains only
+// hashes and URLDisplay.
 //
 // The row of a delivery is also its first log. The first log is about the first attempt, or about the end of the
 // delivery if it ended without an attempt. Each later attempt, and a later end without an attempt, adds a log. This log
@@ -82,8 +83,7 @@ type Delivery struct {
 	SendingAt     *time.Time `json:"sendingAt,omitempty"` // during an attempt on an Account: when the attempt began
 }
 
-// Logged contains the columns that differ between the logs of a delivery. In the row they have the values of the first
-// log.
+// Logged contains the columns about the attempt, or the end, of one log. In the row they have the values of the first log.
 type Logged struct {
 	DashboardID string    `json:"dashboardId,omitempty" audit:"dashboardId"`
 	URLHash     string    `json:"urlHash,omitempty"`

@@ -11,7 +11,7 @@ import (
 // plan does not change a stored page. A replay has its own page. The last page of a list is stored together with an empty
 // page, which marks the end of the plan.
 type PlannedPage struct {
-	ID           string        `json:"id"` // hash of change, channel and page number; replay: id of the delivery
+	ID           string        `json:"id"` // derived from change, channel and page number; replay: id of the delivery
 	Organization string        `json:"organization"`
 	EventID      string        `json:"eventId"`
 	Channel      topic.Channel `json:"channel"`
