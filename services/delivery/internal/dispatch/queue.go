@@ -57,7 +57,7 @@ type tenant struct {
 	shards   []*shard
 	taken    int // members taken in the present turn
 	// yields is true while first attempts of the tenant are only stored as rows, because a limit of the host makes them wait.
-	// While other tenants have shards, these first attempts are taken at most once in yieldPause.
+	// While a tenant that does not yield has shards, these first attempts are taken at most once in yieldPause.
 	yields bool
 	tookAt time.Time // when the last first attempt was taken while the tenant yielded
 	paced  bool      // the tenant has yielded; its turns have one member, because nearly all members are only stored as rows
