@@ -13,7 +13,7 @@ import (
 // againPage is the data of again.html.
 type againPage struct {
 	Form     *forms.Form
-	Passkey  *forms.Form // nil: the member has no passkey that is accepted
+	Passkey  *forms.Form // nil: the member has no passkey, or may use only single sign-on
 	Needed   bool        // a password is not enough: the member must use a passkey, or single sign-on if SignOn is true
 	Provider *app.Provider
 	SignOn   bool
@@ -62,7 +62,7 @@ func (v *visit) showAgain(status int, form *forms.Form) error {
 		return err
 	}
 	data := againPage{Kept: form.Value("was") != ""}
-	data.SignOn = profile.SignOn || profile.SignOnOnly // the first single sign-on finds the member by the mail address
+	data.SignOn = profile.SignOn || profile.SignOnOnly // profile.SignOn is false before the first single sign-on
 	if profile.SecondFactors.Passkeys > 0 && !profile.SignOnOnly {
 		data.Passkey = only(againForm("passkey-", form.Value("next"), form.Value("was")), "password", "code")
 	}
@@ -89,8 +89,9 @@ func (v *visit) showAgain(status int, form *forms.Form) error {
 	return v.showPage(status, "again.html", &page{Title: "Confirm that it is you", Data: data, Script: data.Passkey != nil})
 }
 
-// again shows the page that asks the member to sign in again. After a POST it makes the sign-in of the session recent, and
-// shows the form as the member filled it. If the member had typed nothing, it redirects to the page.
+// again shows the page that asks the member to sign in again. After a POST it makes the sign-in of the session recent. Then it
+// shows the form that the member had sent, as the member filled it. If the member had typed nothing but secrets, it redirects
+// to the page of that form.
 func (p *pages) again(v *visit) error {
 	if !v.isPost() {
 		return v.showAgain(http.StatusOK, againForm("", safeNext(v.Query("next")), ""))

@@ -9,15 +9,15 @@ import (
 )
 
 const (
-	maxAffected = 100 // number of components that an event may affect
-	maxPlaces   = 50  // number of dashboards that an event without components may have
+	maxAffected = 100 // maximum number of components that an event may affect
+	maxPlaces   = 50  // maximum number of dashboards that an event without components may have
 )
 
 // reach is the bar that says whom a button notifies.
 type reach struct {
 	Field *forms.Field
 	Chips []reachChip
-	Says  string // whom the chosen channels reach, such as "1,204 by mail, 3 webhooks"
+	Says  string // text of the bar, such as "Reaches 1,204 by mail, 3 webhooks"
 	Total string // number of recipients of the chosen channels; empty: unknown or none
 	Event string // id of the event that the message is about; empty: a new event
 	Kind  string // kind of the message; empty: the default of the App interface
@@ -33,11 +33,11 @@ type reachChip struct {
 // button is the button that publishes.
 type button struct{ Submit, Total string }
 
-// For returns the button with the text, which names the number of recipients.
+// For returns the button with the text submit. The page adds the number of recipients to the text.
 func (r reach) For(submit string) button { return button{submit, r.Total} }
 
-// reachOf returns the bar for a message. The page hides a channel that reaches nobody, but the channel stays chosen, because
-// somebody may subscribe before the message is sent. If the recipients cannot be counted, the chips have no counts.
+// reachOf returns the bar for a message. The page hides a channel that reaches nobody. A chosen channel stays chosen then,
+// because somebody may subscribe before the message is sent. If the recipients cannot be counted, the chips have no counts.
 func (v *visit) reachOf(field *forms.Field, about app.AudienceQuery) reach {
 	out := reach{Field: field, Says: "Who is notified", Event: about.EventID, Kind: about.Kind}
 	for _, channel := range field.Options {
@@ -114,7 +114,7 @@ func recipientsText(channel string, r app.Recipients) string {
 	return count + " by " + channel
 }
 
-// amount returns a number with commas between groups of three digits. With more, a plus sign follows.
+// amount returns a number with commas between groups of three digits. If more is true, a plus sign follows.
 func amount(n int, more bool) string {
 	text := strconv.Itoa(n)
 	for at := len(text) - 3; at > 0; at -= 3 {

@@ -32,8 +32,8 @@ type auditRow struct {
 	Whole                  string // address of the page with whole values; empty: no value is cut
 }
 
-// maxValue is the maximum length of a value, in characters, in a list that is not limited to one record. The entry of an
-// import has up to 64 KiB of addresses.
+// maxValue is the maximum length of a value, in characters, in a list that is not limited to one record. A value can be long:
+// the entry of an import has up to 64 KiB of addresses.
 const maxValue = 1000
 
 // change is a field before and after a write. A missing value is empty.
@@ -105,7 +105,7 @@ func (v *visit) readFilter(filter *forms.Form, query url.Values) (filtered bool)
 		if field.Kind == forms.Date {
 			day, err := time.ParseInLocation(time.DateOnly, value, v.zone())
 			if err != nil {
-				field.Values, field.Problem = nil, "Enter a date as year-month-day." // an input for a date shows no other text
+				field.Values, field.Problem = nil, "Enter a date as year-month-day." // an input for a date cannot show this value
 				continue
 			}
 			if field.Name == "to" {
@@ -164,7 +164,7 @@ func rowOf(e app.AuditEntry) auditRow {
 	return row
 }
 
-// cut shortens long values.
+// cut shortens the values that are longer than maxValue. If it shortens a value, it sets Whole.
 func (r *auditRow) cut() {
 	for i := range r.Changes {
 		for _, value := range []*string{&r.Changes[i].Before, &r.Changes[i].After} {
@@ -212,7 +212,7 @@ func pastOf(verb string) string {
 	return verb + "ed"
 }
 
-// valueOf returns a member of a record as text.
+// valueOf returns a field of the record before or after a write as text. It returns an empty text for a missing field.
 func valueOf(record map[string]any, field string) string {
 	switch value := record[field].(type) {
 	case nil:

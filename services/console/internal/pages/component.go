@@ -65,8 +65,8 @@ func (p *pages) componentState(v *visit) error {
 	}, show)
 }
 
-// changeComponent sends a change of a component. If somebody else has changed the component meanwhile, it shows where the
-// form differs from that with the stored values, which formOf returns.
+// changeComponent sends a change of a component. If somebody else has changed the component meanwhile, it shows the
+// differences between form and the form with the stored values, which formOf returns.
 func (v *visit) changeComponent(c app.Component, in app.ComponentChange, form *forms.Form, formOf func(app.Component) *forms.Form) error {
 	_, err := v.app.ChangeComponent(v.Request.Context(), c.ID, form.Version, in)
 	if failed := app.As(err); failed != nil && failed.Status == http.StatusConflict && form.Version != c.Version {

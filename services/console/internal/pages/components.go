@@ -168,7 +168,7 @@ func (v *visit) componentChange(form *forms.Form, was *app.Component) app.Compon
 type componentNewPage struct {
 	Form   *forms.Form
 	Places *forms.Field // dashboards to choose from; nil: Only is set, or there is no dashboard
-	Only   string       // name of the only dashboard; empty: there are several, or none
+	Only   string       // name of the only dashboard; empty: Places is set, or there is no dashboard
 }
 
 // Main returns the fields that are always visible: name and group.
@@ -210,7 +210,7 @@ func (p *pages) componentNew(v *visit) error {
 	}
 	return v.submit(form, func() error {
 		in := app.NewComponent{ComponentFields: v.componentChange(form, nil)}
-		if dashboards.Values != nil { // the page sends an empty value, too
+		if dashboards.Values != nil { // a page with the field also sends an empty value, so nil means that it had no field
 			in.DashboardIDs = new(slices.DeleteFunc(slices.Clone(dashboards.Values), func(id string) bool { return id == "" }))
 		}
 		if !form.OK() {

@@ -76,7 +76,7 @@ func (p *pages) dashboardTabOf(path string) func(*visit) error {
 // readDashboard returns the dashboard in the path with the data that the tab needs.
 func (v *visit) readDashboard(tab dashboardTab) (dashboardRecord, error) {
 	var record dashboardRecord
-	if v.isPost() { // the form names components
+	if v.isPost() { // knownComponents reads ids of components from the form
 		if err := forms.Parse(v.Request); err != nil {
 			return record, err
 		}
@@ -101,7 +101,8 @@ func (v *visit) readDashboard(tab dashboardTab) (dashboardRecord, error) {
 	return record, err
 }
 
-// dashboard shows and changes a tab of a dashboard.
+// dashboard shows a tab of a dashboard. After a POST it saves the form of the tab. If the POST came from a button that changes
+// the list of rows or searches components, it only shows the form again.
 func (v *visit) dashboard(tab dashboardTab) error {
 	record, err := v.readDashboard(tab)
 	if err != nil {
@@ -228,7 +229,7 @@ func (v *visit) inFrame(status int, html, policy string) error {
 }
 
 // previewChange returns the change that the form of a tab makes, with the theme that the member has chosen for the preview.
-// Without a form, only this theme is in the change.
+// Without a form, the change has only the stored branding with this theme, or nothing if no theme was chosen.
 func (v *visit) previewChange() (in app.Preview, err error) {
 	scheme := v.Query("scheme")
 	if v.isPost() {

@@ -43,7 +43,7 @@ func lookForm(d dashboardRecord) *forms.Form {
 	return form
 }
 
-// writeLinks returns links as lines.
+// writeLinks returns links as lines. A line has the text of a link, a blank and the address.
 func writeLinks(links []app.NavigationLink) string {
 	lines := []string{}
 	for _, link := range links {
@@ -52,7 +52,7 @@ func writeLinks(links []app.NavigationLink) string {
 	return strings.Join(lines, "\n")
 }
 
-// readLinks returns the links of lines. A line without a blank is an address.
+// readLinks returns the links in lines as writeLinks writes them. A line without a blank is an address without a text.
 func readLinks(text string) []app.NavigationLink {
 	links := []app.NavigationLink{}
 	for _, line := range linesOf(text) {
@@ -91,7 +91,7 @@ func moduleLabel(name string) string {
 	}[name]
 }
 
-// flags returns the members of Modules by name.
+// flags returns pointers to the fields of Modules, by the name of the module.
 func flags(m *app.Modules) map[string]*bool {
 	return map[string]*bool{
 		"announcement": &m.Announcement, "overallStatus": &m.OverallStatus, "activeIncidents": &m.ActiveIncidents, "activeMaintenance": &m.ActiveMaintenance, "components": &m.Components,
@@ -229,7 +229,7 @@ func writeGroupIDs(ids map[string]string) string {
 	return strings.Join(lines, "\n")
 }
 
-// readGroupIDs returns the ids of groups by name, or what is wrong with a line.
+// readGroupIDs returns the ids of groups by name, or a text about the first wrong line.
 func readGroupIDs(text string) (ids map[string]string, wrong string) {
 	ids = map[string]string{}
 	for _, line := range linesOf(text) {
@@ -246,8 +246,8 @@ func readGroupIDs(text string) (ids map[string]string, wrong string) {
 	return ids, ""
 }
 
-// atGroup adds the name of the group to an error about the id of a group, and shows it at the field of the ids. It returns
-// any other error unchanged.
+// atGroup adds the name of the group to an error about the id of a group, and makes it an error about the field
+// groupPublicIds. It returns any other error unchanged.
 func atGroup(err error) error {
 	failed := app.As(err)
 	if failed == nil {
@@ -280,7 +280,7 @@ func subscriptionsForm(d dashboardRecord) *forms.Form {
 	return forms.New("", "", field)
 }
 
-// channelFlags returns the members of Subscriptions by channel.
+// channelFlags returns pointers to the fields of Subscriptions, by channel.
 func channelFlags(s *app.Subscriptions) map[string]*bool {
 	return map[string]*bool{"email": &s.Email, "sms": &s.SMS, "whatsapp": &s.WhatsApp, "webhook": &s.Webhook, "teams": &s.Teams, "gchat": &s.GChat, "slack": &s.Slack, "discord": &s.Discord}
 }

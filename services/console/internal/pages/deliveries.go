@@ -9,8 +9,8 @@ import (
 	"github.com/bellbuoy/bellbuoy/services/console/internal/forms"
 )
 
-// deliveriesPart is the data of the part of an event's page that counts its messages. The script reads this part again and
-// again.
+// deliveriesPart is the data of the part of an event's page that counts its messages. While Moving is true, the script reads
+// this part again every 2 seconds.
 type deliveriesPart struct {
 	app.Counts
 	Event    string

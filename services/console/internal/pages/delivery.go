@@ -127,7 +127,7 @@ type deliveryPage struct {
 	Label    string // name of the kind
 	Attempts []attemptRow
 	Reason   string
-	Files    string // why the message was written to a file instead of sent; empty: it was not, or this is unknown
+	Files    string // why messages of the kind are written to files now; empty: they are sent, this is unknown, or the message was not delivered
 	Events   bool   // the member may open the event
 	Replay   string // path of the page that sends the message again; empty: the plan does not allow this, or the message is still retried
 	Endpoint string // path of the page of the endpoint; empty: the recipient is no endpoint, or the plan has no integrations

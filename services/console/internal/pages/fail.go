@@ -46,7 +46,7 @@ func (v *visit) fail(err error) {
 			own := v.Request.URL.Path
 			from, wrong := url.Parse(v.GetHeader("Referer"))
 			if _, _, found := v.pages.page(own); found && v.form == nil && (wrong != nil || from.Path != own) {
-				shown.Back = own // the form was in a dialog, and this page also shows the form
+				shown.Back = own // another page sent the form, such as from a dialog, and the page at own also shows the form
 			}
 		}
 		if back, err := url.Parse(shown.Back); err == nil && v.form == nil { // the browser has kept the values that were typed
@@ -70,7 +70,7 @@ func (v *visit) fail(err error) {
 }
 
 // sendAgain returns a form that sends the same values again, without secrets and files. It returns nil for a nil form, and if
-// no visible field is left. A choice whose options were not read becomes a hidden field, and so does an order.
+// no visible field is left. An order, and a choice whose options were not read, become a hidden field for each value.
 func sendAgain(form *forms.Form) *forms.Form {
 	if form == nil {
 		return nil
@@ -132,13 +132,14 @@ func (v *visit) problemOf(err error) problem {
 	return problem{Status: failed.Status, Message: failed.Message}
 }
 
-// isGone reports whether the App interface responded that there is no such record.
+// isGone reports whether err is a response 404 of the App interface, which means that the record does not exist.
 func isGone(err error) bool {
 	failed := app.As(err)
 	return failed != nil && failed.Status == http.StatusNotFound
 }
 
-// isToken reports whether the App interface refused the position in a list, which is in the address of the page.
+// isToken reports whether the App interface refused nextToken, the position in a list. The address of the page contains it as
+// the parameter after.
 func isToken(failed *app.Error) bool {
 	return failed != nil && failed.Status == http.StatusBadRequest && failed.Field == "nextToken"
 }
@@ -151,7 +152,8 @@ func searchFilter(at string) *forms.Form {
 	return forms.New(at, "Search", &forms.Field{Kind: forms.Text, Name: "q", Label: "Search"})
 }
 
-// refused shows a refusal of the App interface in the filter of a list. It returns false if err is no such refusal.
+// refused shows a response 400 of the App interface as a problem of the filter of a list. It returns false for any other err,
+// and if the response is about nextToken.
 func refused(filter *forms.Form, err error) bool {
 	failed := app.As(err)
 	if failed == nil || failed.Status != http.StatusBadRequest || isToken(failed) {
@@ -161,7 +163,7 @@ func refused(filter *forms.Form, err error) bool {
 	return true
 }
 
-// unavailable returns a sentence that names the part of the platform that gave no response.
+// unavailable returns a sentence that says that a part of the platform cannot be reached. It names the part if it is known.
 func unavailable(failed *app.Error) string {
 	part := map[string]string{
 		"identity": "members and sign-in", "events": "events, components and dashboards", "subscribers": "subscribers",

@@ -263,7 +263,8 @@ func (p *pages) deliveryTable(role string) (routes []route) {
 	return routes
 }
 
-// Mount adds the pages, and the error pages for unknown paths and methods, to the engine.
+// Mount adds the pages, their files, and the error pages for unknown paths and methods, to the engine. It returns an error if
+// the files or the templates cannot be read.
 func Mount(engine *gin.Engine, o Options) error {
 	p := &pages{Options: o, reading: make(chan struct{}, 1), client: app.New(o.Services, o.Signer, o.Process)}
 	var err error
@@ -285,8 +286,8 @@ func Mount(engine *gin.Engine, o Options) error {
 	return nil
 }
 
-// page returns the page at a path, and the parameters of the path. It returns false if no page has the path, such as for a
-// path that only forms have.
+// page returns the route of the page at a path, and the parameters of the path. It returns false if no page has the path, for
+// example if the path takes only POST requests.
 func (p *pages) page(path string) (route, gin.Params, bool) {
 	segments := strings.Split(strings.TrimPrefix(path, root), "/")
 	for _, r := range p.routes {
@@ -297,8 +298,8 @@ func (p *pages) page(path string) (route, gin.Params, bool) {
 	return route{}, nil, false
 }
 
-// match returns the parameters of the path if the path is that of the route, and otherwise false. In the table, a fixed path
-// is earlier than a pattern that also matches it, so that page returns the fixed path.
+// match returns the parameters of a path, which segments contains, if the route has this path. Otherwise it returns false. In
+// the table, a fixed path is earlier than a pattern that also matches it, so that page returns the route of the fixed path.
 func (r route) match(segments []string) (gin.Params, bool) {
 	var params gin.Params
 	own := strings.Split(r.path, "/")

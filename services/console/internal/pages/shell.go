@@ -176,8 +176,9 @@ func (i navItem) Key() string { return i.key }
 // shownDashboards is the maximum number of dashboards in the navigation. The list of dashboards has all of them.
 const shownDashboards = 20
 
-// dashboardItems returns the links to dashboards with their states, to the list if it has more, and to a new dashboard. If
-// the dashboards cannot be read, only the last link is left. It returns nil unless readNavigation was called.
+// dashboardItems returns the links to at most shownDashboards dashboards with their states, to the list if there are more, and
+// to the page that adds a dashboard. If the dashboards cannot be read, it returns only the last link. It returns nil unless
+// readNavigation was called.
 func (v *visit) dashboardItems() (items []navItem) {
 	if v.dashboards == nil {
 		return nil
@@ -192,7 +193,7 @@ func (v *visit) dashboardItems() (items []navItem) {
 	return append(items, navItem{Path: dashboardsPath + "/new", Label: "New dashboard", Icon: "plus", role: passport.RoleAdmin})
 }
 
-// show responds with the template. A signed-in member gets the page in the frame.
+// show responds with the template. A signed-in member gets the page in the frame, which has the navigation.
 func (v *visit) show(status int, name, title string, data any) error {
 	return v.showPage(status, name, &page{Title: title, Data: data})
 }
@@ -215,7 +216,8 @@ func (v *visit) showPage(status int, name string, shown *page) error {
 			return err
 		}
 		if err == nil {
-			// A member who must set up a second factor gets only these pages: security, signing in again, and errors.
+			// A member who must set up a second factor gets only the pages of security, the page to sign in again, and pages with
+			// a status other than 200.
 			if profile.SecondFactorRequired && status == http.StatusOK && v.route.path != "/sign-in/again" && !strings.HasPrefix(v.route.path, "/profile/security") {
 				return v.redirect("/profile/security")
 			}
@@ -271,7 +273,7 @@ func allowed(r rune) rune {
 	return r
 }
 
-// notice is a status line.
+// notice is the status line, a text at the top of a page about the last action.
 type notice struct {
 	Text string
 	Undo string // path of a form that reverses the change; empty: there is none
@@ -281,7 +283,8 @@ type notice struct {
 // Refused reports whether the status line is about an action that was not done.
 func (n *notice) Refused() bool { return n.key == "not-tested" }
 
-// notices returns the text of the status line with the key, or an empty text. takeNotice replaces %s with a name.
+// notices returns the text of the status line with the key, or an empty text for an unknown key. takeNotice replaces %s with a
+// name.
 func notices(key string) string {
 	return map[string]string{
 		"saved": "Saved.", "signed-out": "You are signed out.", "kept": "You are signed in again. Check what you typed, and send it again.", "unsent": "Check the form, and send it again.",
@@ -312,7 +315,8 @@ func (v *visit) done(target, key string) error {
 	return v.redirect(target)
 }
 
-// takeNotice returns the status line that an earlier request set, and removes its cookie. It returns nil if there is none.
+// takeNotice returns the status line that an earlier request set, and removes its cookie. It returns nil if there is none, or
+// if the cookie is not valid.
 func (v *visit) takeNotice() *notice {
 	value := v.cookie(noticeCookie)
 	if value == "" {
@@ -350,7 +354,7 @@ func richHTML(text string) template.HTML {
 	return template.HTML(richtext.HTML(richtext.Rich, text)) // richtext.HTML returns HTML that is safe to embed
 }
 
-// initials returns the first letter or digit of each name in upper case, at most two. Lists show them beside a member.
+// initials returns the first letter or digit of each name in upper case, at most two. Pages show them beside a member.
 func initials(names ...string) string {
 	var letters []rune
 	for _, name := range names {
@@ -379,7 +383,7 @@ func roleLabel(role string) string {
 	return role
 }
 
-// roleLabels returns the names of the roles in a text in which "|" separates them.
+// roleLabels returns the names of roles for members, separated by " or ". In the parameter, "|" separates the roles.
 func roleLabels(roles string) string {
 	var labels []string
 	for role := range strings.SplitSeq(roles, "|") {
@@ -388,7 +392,8 @@ func roleLabels(roles string) string {
 	return strings.Join(labels, " or ")
 }
 
-// Device returns the names of the browser and of the system that a User-Agent contains.
+// Device returns the names of the browser and of the system that a User-Agent contains. For an unknown browser, it returns
+// "A program" instead of the name.
 func (p *page) Device(userAgent string) string {
 	browser, system := "A program", ""
 	for _, known := range [][2]string{{"Edg/", "Edge"}, {"OPR/", "Opera"}, {"Firefox/", "Firefox"}, {"Chrome/", "Chrome"}, {"Safari/", "Safari"}, {"curl/", "curl"}} {

@@ -8,7 +8,7 @@ import (
 )
 
 // textPart responds with a text of the sent form as dashboards show it. The form can be any form. The query parameter name
-// names the field with the text, which is in the notation.
+// names the field with the text, which is in the notation for rich texts.
 func (p *pages) textPart(v *visit) error {
 	if err := forms.Parse(v.Request); err != nil {
 		return err

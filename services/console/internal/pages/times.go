@@ -8,8 +8,8 @@ import (
 // moment is a time as a page shows it.
 type moment struct{ At, Text, Full string }
 
-// When returns a time in the member's zone. Its text is the age of a time of the last day, and otherwise the date and the
-// time.
+// When returns a time in the member's zone. The text is the age of a time within the last 24 hours, and otherwise the date and
+// the time.
 func (p *page) When(t time.Time) moment {
 	local := t.In(p.zone)
 	return moment{At: t.UTC().Format(time.RFC3339), Text: ago(local, p.now.In(p.zone)), Full: local.Format("Monday, 2 January 2006, 15:04:05 MST")}

@@ -51,7 +51,8 @@ func (p *pages) serve(r route) gin.HandlerFunc {
 		}
 		v := &visit{Context: c, pages: p, caller: passport.From(c.Request.Context())}
 		v.app = p.client.For(v.caller, c.Request.Header)
-		// The call may outlive the handler, because a redirect does not wait for the profile. So the call uses ctx and not c.
+		// The call of Profile may outlive the handler, because a redirect does not wait for the profile. So the call uses ctx and
+		// not c.
 		ctx, cancel := context.WithCancel(c.Request.Context())
 		defer cancel()
 		caller := v.app
@@ -139,8 +140,8 @@ func (v *visit) toSignIn() error {
 	return v.redirect(target)
 }
 
-// formPage returns the path of the page that has sent the form. If no form was read, this is the page in the header Referer,
-// or the nearest page above it if only forms have that path. Without such a page, this is the overview.
+// formPage returns the path, with its query, of the page that has sent the form. If no form was read, this is the page in the
+// header Referer, or the nearest page above if no page has that path. Without such a page, it returns the path of the overview.
 func (v *visit) formPage() string {
 	if v.form != nil {
 		return root + v.form.PagePath()
@@ -181,7 +182,7 @@ func (v *visit) redirectTo(address string) error {
 }
 
 // submit reads the form. If the form has no problem, submit calls do, which changes something and responds. If the member
-// must correct the form or send it again, submit calls show with the status.
+// must correct the form or send it again, submit calls show with the status. It returns any other error.
 func (v *visit) submit(form *forms.Form, do func() error, show func(status int) error) error {
 	v.form = form
 	if err := form.Read(v.Request); err != nil {
@@ -210,7 +211,7 @@ func (v *visit) submit(form *forms.Form, do func() error, show func(status int) 
 				return nil
 			}
 			form.Problem = ""
-			return err // the page with the form needs the service, too
+			return err // show failed, because the page with the form needs the service, too
 		default:
 			return err
 		}
@@ -273,8 +274,8 @@ func (v *visit) cookie(suffix string) string {
 
 const ended = -time.Second // life of a cookie that is to be removed
 
-// write responds with a page. If the page shows a secret, write sets the header that makes the gateway not show the page
-// again.
+// write responds with a page. If the page shows a secret, write sets web.SecretHeader, so that the gateway repeats the page
+// only for a short time.
 func (v *visit) write(status int, page []byte) {
 	if v.secret {
 		v.Header(web.SecretHeader, "shown")
