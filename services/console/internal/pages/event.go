@@ -69,8 +69,8 @@ func (p *pages) event(v *visit) error {
 	return v.showEvent(http.StatusOK, found.Event, form, "")
 }
 
-// applyUpdateTemplate fills the message, the status and the impact from the template. If the member has typed a message, it
-// fills none of them, and returns the label of the message.
+// applyUpdateTemplate fills the message from the template, also the impact if the form has none, and the status if the event
+// can have it next. If the member has typed a message, it fills none of them, and returns "message".
 func (v *visit) applyUpdateTemplate(form *forms.Form, id string) (kept []string, err error) {
 	found, err := v.app.Template(v.Request.Context(), id)
 	if err != nil {
@@ -173,7 +173,7 @@ func (v *visit) recovers(e app.Event) (recover, remain string) {
 }
 
 // entryAdd adds an entry to the timeline of an event, or reopens the event. If the form names a template, it only fills the
-// form.
+// form from the template and shows it again.
 func (p *pages) entryAdd(v *visit) error {
 	found, err := v.app.Event(v.Request.Context(), v.Param("id"))
 	if app.As(err).Unavailable() {

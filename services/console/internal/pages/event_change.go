@@ -258,7 +258,7 @@ func postMortemForm(e app.EventDetail) *forms.Form {
 	return form
 }
 
-// writeItems returns action items as lines.
+// writeItems returns action items as lines that readItems can read.
 func writeItems(items []app.ActionItem) string {
 	var lines []string
 	for _, item := range items {
@@ -284,8 +284,8 @@ func writeItems(items []app.ActionItem) string {
 
 var likeDate = regexp.MustCompile(`^\d{4}-\d+-\d+$`)
 
-// readItems returns the action items of lines, or the first line that it cannot read. The last parts of a line are the owner
-// and the date.
+// readItems returns the action items of lines, or the first line that it cannot read. A line is "what; owner; date". The date
+// may be missing, or the owner and the date. A line that begins with "x " is an item that is done.
 func readItems(text string) (items []app.ActionItem, wrong string) {
 	items = []app.ActionItem{}
 	for line := range strings.SplitSeq(text, "\n") {

@@ -22,13 +22,13 @@ type chips struct {
 	Chips []chip
 	Find  string      // text that the member searches in the names; empty: none
 	All   bool        // the chips are all components, or Lost is true
-	Lost  bool        // the components cannot be read
+	Lost  bool        // the components or the events cannot be read, so there are no chips
 	Open  []app.Event // open events; the member may want to report one of them
 }
 
-// chipsOf returns components for a field: up to 100, and the chosen ones that these lack. The components that were affected
-// by the newest events come first. It sets the options of the field. If a service is down after a POST, it returns no
-// components and sets Lost.
+// chipsOf returns components for a field: up to 100 that the search for find finds, and the chosen components that are not
+// among them. The components that the newest events affect come first. It sets the options of the field. If a service is down
+// after a POST, it returns no components and sets Lost.
 func (v *visit) chipsOf(field *forms.Field, find string) (chips, error) {
 	out := chips{Field: field, Find: find}
 	var listed app.Components

@@ -129,7 +129,8 @@ func staysText(fields []string) string {
 	return "The template is applied. What you typed stays: " + andList(fields) + "."
 }
 
-// rich returns the rich text of a field, or nil if the event is new and the field is empty.
+// rich returns the rich text of a field, or nil if the event is new and the field is empty. was returns the stored text of the
+// field.
 func (f eventForm) rich(name string, was func(*app.Event) *string) *app.Nullable {
 	former := ""
 	if f.was != nil {
@@ -149,8 +150,8 @@ func (f eventForm) orNil(text string) *app.Nullable {
 	return &value
 }
 
-// changedTime returns the time of a field. It returns nil if the field is empty or wrong, or shows was: the field has no
-// seconds, so its time may differ from was. If was is not nil, an empty field is a problem, because the time cannot be
+// changedTime returns the time of a field. It returns nil if the field is empty or wrong, or still shows the time was: the field
+// has no seconds, so its time may differ from was. If was is not nil, an empty field is a problem, because the time cannot be
 // removed.
 func (f eventForm) changedTime(name string, was *time.Time) *time.Time {
 	field := f.Field(name)

@@ -16,7 +16,7 @@ const (
 	stepShow  = "show"  // show the form again, with the components that the search finds and the number of recipients
 )
 
-// newEventPage is the data of event_new.html.
+// newEventPage is the data of event_new.html and event_edit.html.
 type newEventPage struct {
 	Form      *forms.Form
 	Kind      string
@@ -171,8 +171,8 @@ func (v *visit) prefill(form eventForm) error {
 	return nil
 }
 
-// applyTemplate fills the empty fields that the template sets, a message that nobody has typed, and for an incident the
-// status. It returns the labels of the title and the message if the member has typed other ones than the template sets.
+// applyTemplate fills title, components, severity and impact if they are empty, the message if nobody has typed one, and the
+// status of an incident. It returns "title" or "message", or both, if the member has typed another text than the template has.
 func (v *visit) applyTemplate(form eventForm, id string) (kept []string, err error) {
 	found, err := v.app.Template(v.Request.Context(), id)
 	if err != nil {
@@ -295,7 +295,7 @@ func (v *visit) showNewEvent(status int, form eventForm, stays string) error {
 	return v.show(status, "event_new.html", title, data)
 }
 
-// proposeTimes fills in 22:00 to 24:00 of the next day, unless the member has typed times.
+// proposeTimes fills in 22:00 to 24:00 of the next day. It changes nothing after a POST, or if a time is filled in already.
 func (v *visit) proposeTimes(form eventForm) {
 	start, end := form.Field("scheduledStartAt"), form.Field("scheduledEndAt")
 	if v.isPost() || len(start.Values)+len(end.Values) > 0 {

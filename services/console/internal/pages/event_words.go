@@ -140,7 +140,7 @@ func impacts() []string {
 	return []string{"operational", "under_maintenance", "degraded_performance", "partial_outage", "major_outage"}
 }
 
-// classOf returns the class of the state with an impact.
+// classOf returns the class of the state with an impact, and "n" for an unknown impact.
 func classOf(impact string) string {
 	at := slices.Index(impacts(), impact)
 	if at < 0 {

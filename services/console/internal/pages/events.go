@@ -17,10 +17,10 @@ const (
 	newEventPath = eventsPath + "/new"
 )
 
-// isoTime is the form of times in the App interface.
+// isoTime is the layout of times in the App interface.
 const isoTime = "2006-01-02T15:04:05.000Z"
 
-// view is a tab of a page.
+// view is a tab of a page, or a link that filters a list.
 type view struct {
 	Path, Label string
 	Current     bool
@@ -29,7 +29,7 @@ type view struct {
 // eventsPage is the data of events.html.
 type eventsPage struct {
 	Views      []view
-	At         string      // current view
+	At         string      // name of the current view, such as open
 	Filter     *forms.Form // shows the problems of the filter
 	Query      string
 	Type       string
@@ -92,7 +92,7 @@ func (p *pages) events(v *visit) error {
 	return v.show(status, "events.html", "Events", data)
 }
 
-// listEvents reads a page of the list of the view.
+// listEvents reads a page of the events of the view data.At into data.
 func (v *visit) listEvents(data *eventsPage, filter url.Values) error {
 	query := url.Values{"limit": {"25"}, "nextToken": {v.Query("after")}}
 	for name, values := range filter {

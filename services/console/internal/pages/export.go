@@ -24,11 +24,11 @@ type export struct {
 	app     *app.Caller
 	channel app.Channel
 	query   url.Values
-	named   map[string]int               // number of dashboards that a cell may mean, by the text of the cell
+	named   map[string]int               // number of dashboards by name or id, from countNames
 	names   map[string]string            // names of dashboards by id; the id itself if an import would not find the name
 	choices map[string][]sheet.Component // components of each dashboard
 	labels  map[string]map[string]string // labels of components, by the ids of the dashboard and the component
-	page    bytes.Buffer                 // the page that is sent next
+	page    bytes.Buffer                 // the rows that are sent next
 }
 
 // subscribersExport returns the handler of the download of a channel's subscribers. The handler uses the filter of the list.
@@ -79,7 +79,7 @@ func (p *pages) subscribersExport(channel app.Channel) func(*visit) error {
 	}
 }
 
-// send writes e.page, and then the pages from next on.
+// send writes e.page, and then the rows of the pages of the list, from the token next on.
 func (e *export) send(stream web.Stream, next *string) error {
 	e.app = app.Lasting(e.app)
 	for {
@@ -130,7 +130,7 @@ func (e *export) read(ctx context.Context, next *string) (*string, error) {
 	return listed.NextToken, nil
 }
 
-// learn reads a dashboard that is not known yet. A dashboard that does not exist any more is named by its id.
+// learn reads a dashboard, unless it is known already. The list names a dashboard that does not exist any more by its id.
 func (e *export) learn(ctx context.Context, id string) error {
 	if _, known := e.names[id]; known {
 		return nil

@@ -85,7 +85,8 @@ func (p *pages) find(v *visit) error {
 // findPart responds with the results for the palette.
 func (p *pages) findPart(v *visit) error { return v.renderPart("part-find", v.found()) }
 
-// found searches all kinds at the same time. A kind that cannot be read is named, and the others are shown.
+// found searches all kinds at the same time. If a kind cannot be read, found adds the kind's name to Missing and returns the
+// other results. Without a text, it returns the pages and the newest events.
 func (v *visit) found() findPage {
 	data := findPage{Query: strings.TrimSpace(v.Query("q"))}
 	if utf8.RuneCountInString(data.Query) > findMax || !utf8.ValidString(data.Query) {
@@ -93,7 +94,7 @@ func (v *visit) found() findPage {
 		return data
 	}
 	kinds := slices.DeleteFunc(finders(), func(f finder) bool { return f.role != "" && !v.caller.Has(strings.Split(f.role, "|")...) })
-	if data.Query == "" { // the pages and the newest events
+	if data.Query == "" {
 		kinds = slices.DeleteFunc(kinds, func(f finder) bool { return f.name != "Events" })
 	}
 	groups, missing := make([]findGroup, len(kinds)), make([]bool, len(kinds))
@@ -141,7 +142,7 @@ func unreadable(err error) bool {
 }
 
 // exactly returns the record of a kind whose id is the text, or whose id of the legacy interface is the text. It returns nil
-// if there is none.
+// if there is none, or if the record cannot be read.
 func (v *visit) exactly(kind, text string) *findHit {
 	ctx := v.Request.Context()
 	if id, err := strconv.ParseInt(strings.TrimPrefix(text, "#"), 10, 52); err == nil && id > 0 {
@@ -178,7 +179,8 @@ func (v *visit) exactly(kind, text string) *findHit {
 	return nil
 }
 
-// byLegacyID returns the record of a kind that the query finds by its id of the legacy interface, or nil.
+// byLegacyID returns the record of a kind that the query finds by its id of the legacy interface, or nil. Only events,
+// components and dashboards have such an id.
 func (v *visit) byLegacyID(kind string, query url.Values) *findHit {
 	ctx := v.Request.Context()
 	switch kind {

@@ -16,10 +16,10 @@ import (
 )
 
 const (
-	// importTime is the time after which a page begins no further piece. With the call that is under way then, the page
-	// stays below the time limit of a request.
+	// importTime is the time after which a request begins no further piece. Together with the call that is running then, the
+	// request stays below its time limit.
 	importTime = 9 * time.Second
-	// mostRefused is the number of refused rows after which a page begins no further piece. The page contains these rows.
+	// mostRefused is the number of refused rows after which a request begins no further piece. The response contains these rows.
 	mostRefused = 20_000
 	// shownRefusals is the maximum number of refused rows in the list of a page. The text below the list has all of them.
 	shownRefusals = 20
@@ -82,7 +82,7 @@ func (r importReport) Good() int { return r.Created + r.Updated }
 func (r importReport) Shown() []refusal { return r.Refused[:min(shownRefusals, len(r.Refused))] }
 
 // importForm returns the form of the page. A request with the step "write" writes the rows between the positions from and to,
-// which were checked before. A request with another step checks the rows from a position on.
+// which were checked before. A request with another step checks all rows after the position from.
 func importForm(channel app.Channel, dashboards []app.Dashboard) *forms.Form {
 	at := subscribersAt(channel)
 	choice := &forms.Field{Kind: forms.Select, Name: "dashboard", Label: "Dashboard", Required: true, Members: []string{"dashboardId"}}
@@ -146,15 +146,15 @@ func (p *pages) subscribersImport(channel app.Channel) func(*visit) error {
 	}
 }
 
-// importStep reads the rows of the form, and checks or writes some of them. If the rows are wrong, it sets a problem of the
-// form and returns nil.
+// importStep reads the rows of the form, and checks or writes some of them. If the rows or the dashboard are wrong, it sets a
+// problem of the form and returns nil.
 func (v *visit) importStep(channel app.Channel, form *forms.Form) (*importReport, error) {
 	text := rowsOf(v.Request, form)
 	if !form.OK() {
 		return nil, nil
 	}
 	if sizeInForm(text) > web.MaxBody {
-		form.Field("rows").Values = nil // the page with the rows could not be sent either
+		form.Field("rows").Values = nil // with the rows, the next form would be too large, too
 		form.Problem = "The list has more than 1 MiB in the form that imports the checked rows. Divide it into several files, or turn on JavaScript, which sends up to 64 MiB in pieces."
 		return nil, nil
 	}
@@ -170,7 +170,7 @@ func (v *visit) importStep(channel app.Channel, form *forms.Form) (*importReport
 	run, err := v.importing(channel, form, head)
 	if isGone(err) {
 		form.Field("dashboard").Problem = "There is no such dashboard now. Choose one."
-		for _, name := range []string{"step", "from", "to"} { // rows are checked for another dashboard before they are written
+		for _, name := range []string{"step", "from", "to"} { // the rows must be checked for the other dashboard before they are written
 			form.Field(name).Values = nil
 		}
 		return nil, nil
@@ -239,7 +239,8 @@ func nextStep(form *forms.Form, done *importReport, to int) *forms.Form {
 	return next
 }
 
-// position returns the position that a form names, at most rows. If the text is no position, it returns otherwise.
+// position returns the position that the text of a form names, at most rows. If text is no position, it returns the parameter
+// otherwise.
 func position(text string, rows, otherwise int) int {
 	if at, err := strconv.Atoi(text); err == nil && at >= 0 {
 		return min(at, rows)

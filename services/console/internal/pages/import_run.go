@@ -48,9 +48,9 @@ type importRun struct {
 	in         app.Import
 	components []sheet.Component
 	dashboard  app.Dashboard
-	named      map[string]int // number of dashboards that a cell may mean, by the text of the cell; nil: the list has no column dashboard
+	named      map[string]int // number of dashboards by name or id, from countNames; nil: the list has no column dashboard
 	tried      int            // number of rows of the last piece
-	addresses  map[string]int // line of the first row with each address, as far as known from other pieces
+	addresses  map[string]int // line of the first row with each address, without refused rows; also the lines that know has read
 	reasons    map[string]string
 }
 
@@ -91,7 +91,7 @@ func allDashboards(ctx context.Context, caller *app.Caller) (all []app.Dashboard
 // dashboardCell returns the name of a dashboard, or a cell that may name one, in the form in which both are compared.
 func dashboardCell(name string) string { return strings.ToLower(strings.TrimSpace(name)) }
 
-// countNames returns the number of dashboards that a cell may mean, by the text of the cell: a name or an id.
+// countNames returns how many dashboards have a name or an id, by the name or id in the form that dashboardCell returns.
 func countNames(all []app.Dashboard) map[string]int {
 	count := map[string]int{}
 	for _, d := range all {
@@ -136,7 +136,7 @@ func (r *importRun) addressOf(row sheet.Row) string {
 	}, address)
 }
 
-// keep records the line of the row by its address, so that rows of later pieces with this address are refused.
+// keep stores the line of the row by its address, so that repeated refuses rows of later pieces with this address.
 func (r *importRun) keep(row sheet.Row) {
 	address := r.addressOf(row)
 	if _, twice := r.addresses[address]; !twice {
@@ -144,7 +144,7 @@ func (r *importRun) keep(row sheet.Row) {
 	}
 }
 
-// know records the addresses of this piece's rows that a row of another piece has too. pairs has items such as "1001:7": the
+// know stores the addresses of rows in this piece that a row of another piece has too. pairs has items such as "1001:7": the
 // line of the row in this piece, and the line of the row in the other piece.
 func (r *importRun) know(rows []sheet.Row, pairs string) {
 	for pair := range strings.FieldsSeq(pairs) {
@@ -170,7 +170,7 @@ func inLineToo(line int) error {
 }
 
 // each sends the rows from position from to position to, in pieces. After a piece, it stops if until has passed or
-// mostRefused rows are refused. It returns the error of a piece. Count is the position of the first row without a result.
+// mostRefused rows are refused. It returns the error of a piece. Then Count is the position of the first row without a result.
 func (r *importRun) each(rows []sheet.Row, from, to int, until time.Time) error {
 	for _, row := range rows[:from] { // rows of an earlier step
 		if _, err := r.rowOf(row); err == nil {
@@ -340,7 +340,7 @@ func (p *pages) importPiece(channel app.Channel) func(*visit) error {
 			}
 			return v.json(struct {
 				importOutcome
-				Addresses map[string]int `json:"addresses"` // line of the first row with each address
+				Addresses map[string]int `json:"addresses"` // see importRun
 				Head      string         `json:"head"`      // header of the refused rows
 				Unread    []string       `json:"unread"`
 				Named     bool           `json:"named"`
