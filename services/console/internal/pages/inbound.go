@@ -35,7 +35,7 @@ type inboundPage struct {
 	Form  *forms.Form
 }
 
-// newInboundKey is a key with the defaults of a new one.
+// newInboundKey returns a key with the settings that the form of a new key shows at first.
 func newInboundKey() app.InboundKey {
 	return app.InboundKey{Defaults: app.InboundDefaults{Publish: true, Notify: true}, InboundRules: app.InboundRules{Bearer: true, OpenAfter: "0s", ResolveAfter: "0s", MinSources: 1}}
 }
@@ -158,7 +158,8 @@ func (p *pages) inboundRevoke(v *visit) error {
 	})(v)
 }
 
-// findInboundKey returns the key with the id, which may be revoked. If there is none, it returns errNotFound.
+// findInboundKey returns the key with the id, which may be revoked. If there is none among the first 5,000 keys, it returns
+// errNotFound.
 func (v *visit) findInboundKey(id string) (app.InboundKey, error) {
 	query := url.Values{"limit": {"100"}}
 	for range 50 {

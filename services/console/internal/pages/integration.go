@@ -29,7 +29,7 @@ func (d endpointPage) Why() string {
 	return whyAt(string(d.Kind), url.Values{"endpoint": {d.URLHash}})
 }
 
-// Do returns a form that is only a button, which changes the state of the endpoint.
+// Do returns a form that is only a button. what is the action of the button, such as pause or test.
 func (d endpointPage) Do(what, label string) *forms.Form { return forms.New(d.At()+"/"+what, label) }
 
 // Signed reports whether messages of the kind are signed.
@@ -58,17 +58,17 @@ func (d endpointPage) Reasons() (reasons []string) {
 
 // endpointMessages is the part of the page of an endpoint with its newest messages.
 type endpointMessages struct {
-	At, All string // path of the part, and of the list of all messages
+	At, All string // At: path of the part. All: path of the list of all messages.
 	Rows    []deliveryRow
 	Missing bool         // the messages cannot be read
-	Test    string       // id of the delivery of a test message; empty: none was sent
+	Test    string       // id of the delivery of a test message; empty: the address names none
 	Tested  *deliveryRow // newest log of the delivery of the test message; nil: none
 }
 
-// Waiting reports whether the test message has no log yet.
+// Waiting reports whether the address names a test message that has no log yet.
 func (m endpointMessages) Waiting() bool { return m.Test != "" && m.Tested == nil }
 
-// LastError returns the newest of the shown messages that did not arrive, or nil.
+// LastError returns the newest message in Rows that failed or waits for a retry, or nil.
 func (m endpointMessages) LastError() *deliveryRow {
 	for i := range m.Rows {
 		if m.Rows[i].ErrorCode != "" && (m.Rows[i].Status == "failed" || m.Rows[i].Status == "retrying") {
@@ -97,7 +97,7 @@ func (v *visit) messagesOf(r endpointRow) endpointMessages {
 	return out
 }
 
-// findEndpoint returns the endpoint in the path.
+// findEndpoint returns the endpoint of the dashboard and the URL in the path, or errNotFound.
 func (v *visit) findEndpoint(kind app.EndpointKind) (endpointRow, error) {
 	found, err := v.app.Endpoints(v.Request.Context(), kind, url.Values{"urlHash": {v.Param("hash")}, "dashboardId": {v.Param("dashboard")}, "limit": {"1"}})
 	if err != nil {
@@ -188,7 +188,7 @@ func (r endpointRow) target() app.EndpointTarget {
 	return app.EndpointTarget{DashboardID: r.DashboardID, URLHash: r.URLHash}
 }
 
-// atURL shows an error at the field of the URL, if the plan allows no other URL or the dashboard has the URL already. It
+// atURL makes an error one about the field url, if the plan allows no other URL or the dashboard has the URL already. It
 // returns any other error unchanged.
 func atURL(err error) error {
 	if failed := app.As(err); failed != nil && failed.Field == "" && (failed.Status == http.StatusForbidden && !failed.Again || failed.Status == http.StatusConflict) {
@@ -197,7 +197,8 @@ func atURL(err error) error {
 	return err
 }
 
-// endpointPart returns the handler of the part with the newest messages, which the script reads again and again.
+// endpointPart returns the handler of the part with the newest messages. The script reads this part every 2 seconds while the
+// test message has no log.
 func (p *pages) endpointPart(kind app.EndpointKind) func(*visit) error {
 	return func(v *visit) error {
 		r, err := v.findEndpoint(kind)

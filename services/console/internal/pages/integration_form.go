@@ -85,7 +85,7 @@ type endpointNewPage struct {
 	At         string
 	Dashboards []app.Dashboard
 	Dashboard  app.Dashboard // dashboard whose messages the endpoint gets
-	Starts     []view        // links to what the request of a webhook can start from; nil: the kind has no choice
+	Starts     []view        // links to the form with each template, from startViews; nil: the endpoint is no webhook
 	Start      string
 	Form       *forms.Form
 }

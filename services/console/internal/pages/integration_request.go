@@ -14,22 +14,22 @@ import (
 	"github.com/bellbuoy/bellbuoy/services/console/internal/forms"
 )
 
-// Values of the query parameter start, which names what a template starts from. Its other values are the names of the shipped
-// templates.
+// Values of the query parameter start, which names the template that the form has at first. Its other values are the names of
+// the shipped templates. An empty value means that the messages have no template.
 const (
 	startOwn  = "own"  // a template with ownBody
 	startKept = "kept" // the stored template
 )
 
-// ownBody is the body to start from without a shipped template.
+// ownBody is the body that the form has at first for startOwn.
 const ownBody = `{
   "title": "{{.event.title}}",
   "status": "{{.event.status}}",
   "message": "{{cut 500 .timelineEntry.messageText}}"
 }`
 
-// startViews returns the links to what the request of a webhook can start from. base is the path of the page, with "?" or "&"
-// at its end.
+// startViews returns the links to the form without a template, with each shipped template, and with ownBody. base is the
+// path of the page, with "?" or "&" at its end. at is the value of start in the current link.
 func startViews(base, at string) []view {
 	link := func(start, label string) view { return view{base + "start=" + start, label, at == start} }
 	return []view{
@@ -56,8 +56,9 @@ func startPlaceholder(start string) string {
 	}[start]
 }
 
-// addTemplateFields adds the fields of a template that starts from kept, from ownBody or from a shipped template, as start
-// names it. It adds nothing if start is empty: the messages have no template. kept is the stored template, or nil.
+// addTemplateFields adds the fields of a template to the form. start names the template that fills them: kept, ownBody or a
+// shipped template. It adds nothing if start is empty, and returns errNotFound if there is no such template. kept is the stored
+// template, or nil.
 func (v *visit) addTemplateFields(form *forms.Form, start string, kept *app.EndpointTemplate) error {
 	if start == "" {
 		return nil
@@ -108,7 +109,8 @@ func templateFields(from app.ShippedTemplate, kept *app.EndpointTemplate) []*for
 	return []*forms.Field{method, inPath, headers, secrets, {Kind: forms.Source, Name: "body", Label: "Body", Required: true, Max: 8192, Values: []string{from.Template.Body}}}
 }
 
-// need adds to the hint of the field which values a shipped template needs.
+// need adds the names of the values that a shipped template needs to the hint of the field, and sets Plain, which isNeeded
+// reads. It does nothing if there are none.
 func need(field *forms.Field, texts map[string]string) {
 	if len(texts) > 0 {
 		field.Plain = true

@@ -101,11 +101,11 @@ type movePage struct {
 // Nothing returns an empty result. The script adds the plan to its lists.
 func (movePage) Nothing() moveResult { return moveResult{} }
 
-// lineNumber matches the number of a line. A text needs no such number beside the name of the record.
+// lineNumber matches the number of a line in a text. Beside the name of the record, a page shows the text without the number.
 var lineNumber = regexp.MustCompile(`\bline \d+: `)
 
 // move is the page that imports a status page. With JavaScript, the script uses the handlers of the paths below /parts
-// instead. Without it, one step shows the plan and the next steps write. The lines are in the form.
+// instead. Without JavaScript, one step shows the plan and the next steps write. The lines are in the form.
 func (p *pages) move(v *visit) error {
 	listed, err := v.app.Dashboards(v.Request.Context(), url.Values{"limit": {"100"}})
 	if err != nil {
@@ -143,8 +143,8 @@ func (p *pages) move(v *visit) error {
 	}, show)
 }
 
-// moveStep plans an import, or writes pieces of an import. If the source or its lines are wrong, it sets a problem of the
-// form and returns nil.
+// moveStep plans an import, or writes pieces of an import. If the source or its lines are wrong, or the plan would take too
+// long, it sets a problem of the form and returns nil.
 func (v *visit) moveStep(form *forms.Form, files *upload) (*moveResult, error) {
 	ctx := v.Request.Context()
 	result := &moveResult{Written: form.Value("step") == "write", RunID: form.Value("run")}
@@ -241,8 +241,8 @@ func sourceOptions(form *forms.Form, now time.Time) source.Options {
 	return o
 }
 
-// beginReading waits until the console reads no other import, because two imports could need more than the memory. It returns
-// an error if ctx ends first. After reading, the caller calls release.
+// beginReading waits until the console reads no other import, because two imports could need more memory than the console has.
+// It returns an error if ctx ends first. After reading, the caller calls release.
 func (p *pages) beginReading(ctx context.Context) (release func(), err error) {
 	select {
 	case p.reading <- struct{}{}:
@@ -256,7 +256,7 @@ func (p *pages) beginReading(ctx context.Context) (release func(), err error) {
 func slugOf(form *forms.Form) string { return cmp.Or(form.Value("into"), form.Value("slug")) }
 
 // readSource returns the prepared lines of the source in files. If the source is missing or wrong, it sets a problem of the
-// form and returns nil. note names the records of the source that the member did not choose.
+// form and returns nil. note says how many subscribers and webhooks of the source the member did not choose.
 func (v *visit) readSource(form *forms.Form, files *upload) (set *lines.Set, note string) {
 	o := sourceOptions(form, v.pages.Process.Now())
 	if !form.OK() {

@@ -24,11 +24,12 @@ import (
 )
 
 const (
-	// mostPacked bounds the compressed body of a part, in bytes. The gateway has the same limit for these paths.
+	// mostPacked bounds the compressed body of a request to a path below /parts/import, in bytes. The gateway has the same limit
+	// for these paths.
 	mostPacked = 8 << 20
 	// mostUploaded bounds the files of a source, in bytes when they are unpacked.
 	mostUploaded = 64 << 20
-	// mostPart bounds the body of a part without files, in bytes when it is unpacked. A piece has at most about 8 MiB of lines.
+	// mostPart bounds a movePart, in bytes of unpacked JSON. A piece has at most about 8 MiB of lines.
 	mostPart = 24 << 20
 	// mostLines bounds the lines of a piece. Package transfer puts at most 1,000 lines into a piece, except for dashboards.
 	mostLines = 5000
@@ -40,7 +41,7 @@ const (
 	readTime = 12 * time.Second
 )
 
-// unpack makes the handler read the unpacked body of a part, if the script has compressed the body with gzip. After most
+// unpack makes the handler read the unpacked body of the request, if the script has compressed the body with gzip. After most
 // bytes, reading fails.
 func unpack(v *visit, most int64) error {
 	if v.GetHeader("Content-Encoding") != "gzip" {

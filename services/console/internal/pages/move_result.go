@@ -18,7 +18,7 @@ type moveResult struct {
 	Outcomes []transfer.Outcome
 	Warnings []lines.Warning // texts about what the reader lost or changed
 	Names    map[string]moveName
-	Note     string      // names the records of the source that the member did not choose; empty: none
+	Note     string      // says how many subscribers and webhooks the member did not choose; empty: none
 	Next     *forms.Form // form that writes further pieces; nil: there is nothing to write
 	Undo     *forms.Form // form that undoes the run; nil: the result is a plan
 }

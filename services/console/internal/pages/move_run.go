@@ -19,10 +19,10 @@ import (
 	"github.com/bellbuoy/bellbuoy/services/console/internal/forms"
 )
 
-// mostOutcomes is the maximum number of outcomes in a list of the body of a part.
+// mostOutcomes is the maximum number of outcomes in each list of a movePart.
 const mostOutcomes = 200_000
 
-// movePart is the body of a part.
+// movePart is the body of a request with which the script plans, writes or undoes a piece of an import.
 type movePart struct {
 	State    transfer.State `json:"state"`
 	Text     string         `json:"text"` // lines of a piece
@@ -33,11 +33,11 @@ type movePart struct {
 	Planned  outcomeList    `json:"planned"`  // outcomes that the run was about to create, and whose result is unknown
 }
 
-// moveAnswer is the response to a part.
+// moveAnswer is the response to a request of the script.
 type moveAnswer struct {
 	Pieces   []movePiece         `json:"pieces,omitempty"`
 	Names    map[string]moveName `json:"names,omitempty"` // by key
-	Note     string              `json:"note,omitempty"`  // names the records of the source that the member did not choose
+	Note     string              `json:"note,omitempty"`  // says how many subscribers and webhooks the member did not choose
 	Lost     []moveLoss          `json:"lost,omitempty"`
 	State    *transfer.State     `json:"state,omitempty"`
 	Outcomes []transfer.Outcome  `json:"outcomes,omitempty"`
@@ -45,7 +45,7 @@ type moveAnswer struct {
 	Left     int                 `json:"left"`              // number of events that the next requests undo
 	Gone     int                 `json:"gone"`              // number of events that this request undid
 	Kept     int                 `json:"kept"`              // number of events that are kept, because a member has changed them
-	Problem  string              `json:"problem,omitempty"` // why the part stopped
+	Problem  string              `json:"problem,omitempty"` // why the request did not do all
 	Again    bool                `json:"again,omitempty"`   // the same request may succeed later
 }
 
@@ -106,7 +106,7 @@ func pieceOf(piece *lines.Set) movePiece {
 	return out
 }
 
-// readPart reads the body of a part, and calls use with it. Until use returns, the console reads no other import. readPart
+// readPart reads the body of the request, and calls use with it. Until use returns, the console reads no other import. readPart
 // reads the body before it waits for other imports, so that a slow browser does not block them.
 func readPart(v *visit, use func(part movePart) error) error {
 	web.Admit(v.Context, mostPacked)
@@ -136,7 +136,7 @@ func readPart(v *visit, use func(part movePart) error) error {
 	return use(part)
 }
 
-// partFailed returns the fault for an error while the body of a part was read.
+// partFailed returns the fault for an error of reading a movePart.
 func partFailed(err error) error {
 	if _, large := errors.AsType[*http.MaxBytesError](err); large {
 		return fault.New(fault.TooLarge, "This piece of the import has more than %d MiB, or more than %d MiB when compressed. Use the command bellbuoy import.", mostPart>>20, mostPacked>>20)
@@ -199,8 +199,8 @@ func (p *pages) movePiece(plan bool) func(*visit) error {
 	}
 }
 
-// answer responds with the results of a part. If err is an error of the App interface or a refusal of package transfer, the
-// response also has the problem. answer returns any other err.
+// answer responds with the moveAnswer. If err is an error of the App interface or a refusal of package transfer, the response
+// also has the problem. answer returns any other err.
 func (v *visit) answer(answer moveAnswer, err error) error {
 	if failed := app.As(err); err != nil && failed == nil {
 		if _, refused := errors.AsType[*transfer.Refused](err); !refused {

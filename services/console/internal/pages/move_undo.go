@@ -15,7 +15,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/services/console/internal/forms"
 )
 
-// mostUndone is the number of outcomes that undo undoes before it checks the time again.
+// mostUndone is the maximum number of outcomes that undo undoes before it checks the time again.
 const mostUndone = 100
 
 // moveUndoPiece undoes a part of a run. If the body has planned outcomes, it only returns those whose records exist. If the

@@ -15,11 +15,11 @@ type orderRow struct {
 	Shown              bool   // the module is shown
 	Group              string // group of the component on the dashboard
 	First, Last        bool
-	Up, Down           bool       // the button gets the focus: it has moved the row, or the other button has and is disabled now
+	Up, Down           bool       // the button gets the focus: it has moved the row, or the opposite button has moved it and is disabled now
 	Rows               []orderRow // components of the group
 }
 
-// ofGroup precedes the id of the first component of a group in the value of its row.
+// ofGroup is the prefix of the Value of a group's row. The id of the first component of the group follows.
 const ofGroup = "group:"
 
 // orderedGroup is a group of values that are moved together.

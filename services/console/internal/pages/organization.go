@@ -58,7 +58,7 @@ func limitLabel(name string) string {
 	return words(name)
 }
 
-// limitText returns the value of a limit, with commas between groups of three digits.
+// limitText returns the value of a limit, with commas between groups of three digits, or "unlimited" if value is no number.
 func limitText(value any) string {
 	number, is := value.(float64)
 	if !is {
@@ -233,7 +233,7 @@ func (v *visit) showSignOn(status int, s *app.SignOn, profile app.Profile, form 
 	return v.show(status, "sign_on.html", "Single sign-on", data)
 }
 
-// signOnTest asks the provider for its description, and shows the result.
+// signOnTest checks that the provider sends usable metadata, and shows the result.
 func (p *pages) signOnTest(v *visit) error {
 	return v.act(signOnPath, func() error {
 		found, err := v.app.SignOn(v.Request.Context())

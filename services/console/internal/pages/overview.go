@@ -66,7 +66,7 @@ type failingEndpoint struct {
 	Label string // name of its kind
 }
 
-// messages are the messages of the last 24 hours.
+// messages counts the messages of the last 24 hours.
 type messages struct {
 	All      app.DayCounts
 	Channels []channelDay // channels with messages
@@ -82,7 +82,7 @@ func (p *pages) overview(v *visit) error {
 	return v.showOverview("overview.html")
 }
 
-// overviewPart responds with the part of the overview that the script reads again and again.
+// overviewPart responds with the part of the overview that the script reads again every 20 to 40 seconds.
 func (p *pages) overviewPart(v *visit) error { return v.showOverview("part-overview") }
 
 func (v *visit) showOverview(name string) error {
@@ -257,7 +257,8 @@ func (v *visit) messagesOfDay() (*messages, error) {
 // shownFailing is the maximum number of failing endpoints of a kind that the overview shows.
 const shownFailing = 10
 
-// failingEndpoints returns the endpoints with failures since their last success. If there are none, it makes only one call.
+// failingEndpoints returns the endpoints with failures since their last success, at most shownFailing of each kind. If there
+// are none, it makes only one call.
 func (v *visit) failingEndpoints() ([]failingEndpoint, error) {
 	ctx := v.Request.Context()
 	found, err := v.app.EndpointCounts(ctx)
@@ -319,7 +320,8 @@ func (v *visit) eventSteps(profile app.Profile, found overviewState) []step {
 	var steps []step
 	if v.caller.Has(passport.RoleAdmin) && len(found.dashboards.Dashboards) > 0 {
 		board := found.dashboards.Dashboards[0]
-		// The first dashboard has the name of its organization. The first start also changes this dashboard, within a minute.
+		// At its creation, the first dashboard gets the name of the organization. The first start of the platform may change this
+		// dashboard within a minute after that.
 		named := len(found.dashboards.Dashboards) > 1 || board.Name != profile.Organization.Name || board.UpdatedAt.Sub(board.CreatedAt) > time.Minute
 		steps = append(steps,
 			step{named, "Name the dashboard", "It is called " + board.Name + " now.", "/dashboards/" + board.ID, "Open it", "screen", ""},

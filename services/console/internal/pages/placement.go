@@ -10,7 +10,7 @@ import (
 )
 
 const (
-	offeredComponents = "25" // components that the tab Components reads at once
+	offeredComponents = "25" // maximum number of components that the tab Components reads in a call
 	maxOfferReads     = 20   // maximum number of reads until one finds a component that is not on the dashboard yet
 )
 

@@ -33,14 +33,14 @@ type reportPage struct {
 	After      string // path of the period after; empty: this period is in the future
 	File       string // path of the CSV file
 	Generated  string
-	Basis      app.UptimeReport // report with the range, zone, weight and formula
+	Basis      app.UptimeReport // report whose range, zone, weight and formula the page shows
 	Partial    bool             // the period is not over
 	From, To   string
 	Total      figures
 	Parts      []reportPart
 	Months     []reportMonth
 	EventsGone bool // the events cannot be read
-	Elsewhere  bool // the address has a component that is not on the dashboard
+	Elsewhere  bool // the address names a component, and a dashboard without this component
 
 	slug       string // the dashboard or the component in the name of a file
 	period     string // yyyy-mm or yyyy
@@ -234,7 +234,7 @@ func (v *visit) choosePeriod(data *reportPage, now time.Time) (at time.Time, ok 
 	switch {
 	case err == nil && at.Year() < 1:
 		at, field.Problem = now, field.Label+" must not be before the year 1."
-	case err != nil && !data.Year: // an input for a month shows no other text
+	case err != nil && !data.Year: // an input for a month cannot show this value
 		at, field.Values, field.Problem = now, nil, example
 	case err != nil:
 		at, field.Problem = now, example
@@ -286,7 +286,7 @@ func (d *reportPage) choices() []*forms.Field {
 	return []*forms.Field{dashboards, components}
 }
 
-// pathOf returns the path of the report about the same dashboard or component in another period.
+// pathOf returns the path of the report about the same dashboard or component in a period. name is month or year.
 func (d *reportPage) pathOf(name, period string) string {
 	query := url.Values{name: {period}}
 	if d.dashboard.ID != "" {
@@ -333,7 +333,8 @@ func (v *visit) readMonth(data *reportPage) error {
 	return nil
 }
 
-// eventsOf returns the events in the range of a report, by id. The report itself has only the ids of the events that count.
+// eventsOf returns the events in the range of a report, by id, from at most reportPages pages. The report itself has only the
+// ids of the events that count.
 func (v *visit) eventsOf(data *reportPage, report app.UptimeReport) (map[string]app.Event, error) {
 	known := map[string]app.Event{}
 	if !slices.ContainsFunc(report.Components, func(c app.ComponentUptime) bool { return len(c.EventIDs) > 0 }) {

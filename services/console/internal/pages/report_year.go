@@ -32,8 +32,8 @@ func (s *figures) add(more app.Seconds) {
 	s.Measured += more.Measured
 }
 
-// compute sets Percent by the formula of the App interface, with the same exactness: the lost time is in nanoseconds, and the
-// result is cut off after six decimals. Percent is nil if nothing but maintenance was measured.
+// compute sets Percent by the formula of the App interface, with the same exactness: the weighted time of partial outages is in
+// nanoseconds, and the result is cut off after six decimals. Percent is nil if nothing but maintenance was measured.
 func (s *figures) compute(weight float64) {
 	s.Percent = nil
 	counted := s.Measured - s.Maintenance

@@ -85,7 +85,7 @@ func testForm(kind string) *forms.Form {
 	return form
 }
 
-// setupTest sends a test message, and redirects to the page that shows its result.
+// setupTest returns the handler that sends a test message by the channel kind, and redirects to the page that shows its result.
 func (p *pages) setupTest(kind string) func(*visit) error {
 	return func(v *visit) error {
 		form := testForm(kind)
@@ -186,8 +186,8 @@ type testResult struct {
 func (r testResult) Path() string { return deliveryAt(r.Kind, r.LogID, r.SentAt) }
 
 // testResult returns the result of the test message that the address names. It waits at most testPatience for the result. It
-// returns nil unless this is the last message that this browser has sent, within stepLife, so that a link of somebody else
-// shows no result.
+// returns nil unless this browser has sent the message within stepLife, and no test message after it, so that a link of
+// somebody else shows no result. After a POST it also returns nil.
 func (v *visit) testResult() *testResult {
 	query := v.Request.URL.Query()
 	at, err := strconv.ParseInt(query.Get("at"), 10, 64)

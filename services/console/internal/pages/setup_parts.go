@@ -218,7 +218,7 @@ func isLocal(host string) bool {
 	return host == "localhost" || err == nil && ip.IsLoopback()
 }
 
-// networkOf returns the network that contains only the address.
+// networkOf returns the network that contains only the address, or an empty text if the text is no IP address.
 func networkOf(address string) string {
 	ip, err := netip.ParseAddr(address)
 	if err != nil {

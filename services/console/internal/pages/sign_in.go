@@ -19,7 +19,8 @@ type signInPage struct {
 	SSO      string // path of the single sign-on
 }
 
-// nextFields returns the hidden fields next, the page to show after the sign-in, and kept.
+// nextFields returns two hidden fields. next is the path of the page to show after the sign-in. kept is not empty if the browser
+// has kept the values that the member typed.
 func (v *visit) nextFields() []*forms.Field {
 	next, kept := v.Query("next"), v.Query("kept")
 	if v.isPost() {
@@ -67,7 +68,7 @@ func (p *pages) signIn(v *visit) error {
 func (v *visit) showSignIn(status int, form *forms.Form) error {
 	provider, err := v.app.Provider(v.Request.Context(), "")
 	if err != nil {
-		provider.Provider = nil // without the provider, members sign in by password
+		provider.Provider = nil // the page works without the provider
 	}
 	return v.showGate(status, "sign_in.html", "Sign in", signInPage{form, v.passkeyForm(), provider.Provider, ssoPath(provider.Provider, form.Value("next"), form.Value("kept"))})
 }
@@ -131,7 +132,7 @@ func (v *visit) enter(result app.SignIn, next, kept string) error {
 	return v.redirectTo(safeNext(next))
 }
 
-// signInCode asks for the second factor.
+// signInCode asks for the code of the second factor, and signs in with it.
 func (p *pages) signInCode(v *visit) error {
 	ticket, err := url.QueryUnescape(v.cookie(codeCookie))
 	if ticket == "" || err != nil {

@@ -140,7 +140,7 @@ type subscriberPage struct {
 // Rest returns the fields below the components.
 func (d subscriberPage) Rest() []*forms.Field { return restOf(d.Form) }
 
-// Do returns a form that is only a button, which changes the state of the subscriber.
+// Do returns a form that is only a button. what is the action of the button, such as pause or resend.
 func (d subscriberPage) Do(what, label string) *forms.Form { return forms.New(d.At+"/"+what, label) }
 
 // Source returns in words who has created the subscriber.

@@ -54,7 +54,7 @@ func suppressionReason(s app.Suppression) string {
 	return amount(s.ConsecutiveFailures, false) + " messages in a row did not arrive."
 }
 
-// suppression returns the suppression of a URL, or errNotFound. It reads the list of suppressions, which is short.
+// suppression returns the suppression of a URL, or errNotFound. It reads at most 5,000 entries of the list of suppressions.
 func (v *visit) suppression(kind app.EndpointKind, hash string) (app.Suppression, error) {
 	query := url.Values{"limit": {"100"}}
 	for range 50 {
@@ -98,7 +98,7 @@ func (p *pages) suppressionClear(kind app.EndpointKind) func(*visit) error {
 }
 
 // notSuppressed sets the status line "not suppressed" and redirects to the page of the URL in the path. If err is not about a
-// missing suppression, or the URL has no endpoint, it returns err.
+// missing suppression, or no endpoint of the URL can be read, it returns err.
 func (v *visit) notSuppressed(kind app.EndpointKind, err error) error {
 	if !isGone(err) && !fault.Is(err, fault.NotFound) {
 		return err

@@ -15,8 +15,8 @@ import (
 
 const whyPath = deliveriesPath + "/why"
 
-// whyAt returns the path of the page with the event and the recipient that it is about. The path never contains the
-// address of a person, because browsers keep the addresses of pages, and servers log them.
+// whyAt returns the path of the page of why. query may name an event, and an endpoint or a subscriber. The path never contains
+// the address of a person, because browsers keep the addresses of pages, and servers log them.
 func whyAt(kind string, query url.Values) string {
 	query = url.Values{"kind": {kind}, "event": query["event"], "endpoint": query["endpoint"], "subscriber": query["subscriber"]}
 	for name, values := range query {
@@ -86,7 +86,7 @@ func (p *pages) why(v *visit) error {
 func isAddressed(kind string) bool { return slices.Contains(app.AddressChannels(), app.Channel(kind)) }
 
 // whyEvent returns the field for the event. Its options are the newest events and the event with the id wanted. If the member
-// may not list events, or they cannot be read, it is a field for the id.
+// may not list events, or they cannot be read, the member types the id in the field.
 func (v *visit) whyEvent(data *whyPage, wanted string) (*forms.Field, error) {
 	field := &forms.Field{Kind: forms.Text, Name: "event", Label: "Event", Required: true, Max: 36, Members: []string{"eventId"}, Hint: "The id of the event", Missing: "Enter the id of the event."}
 	if wanted != "" {
@@ -139,9 +139,9 @@ func (v *visit) whyRecipient(kind string, wanted url.Values) (*forms.Field, erro
 	return field, nil
 }
 
-// whyEndpoint returns the field for the endpoint. Its options are the endpoints of the kind and the endpoint with the hash
-// wanted, also after its deletion, because it may have got messages before. If the endpoints cannot be read, it is a field
-// for the hash.
+// whyEndpoint returns the field for the endpoint. Its options are the oldest 100 endpoints of the kind, and the endpoint with the
+// hash wanted, also after its deletion, because it may have got messages before. If the plan has no integrations, or the
+// endpoints cannot be read, the member types the hash in the field.
 func (v *visit) whyEndpoint(kind app.EndpointKind, wanted string) *forms.Field {
 	field := &forms.Field{Kind: forms.Text, Name: "endpoint", Label: "Endpoint", Required: true, Max: 64, Members: []string{"urlHash"}, Hint: "The hash of its URL, which the address of its page has", Missing: "Enter the hash of the URL."}
 	if wanted != "" {
@@ -220,7 +220,7 @@ func (v *visit) whyResultOf(data *whyPage, found app.Why, dashboards []app.Dashb
 	if who.Name == "endpoint" {
 		hash = who.Value()
 	}
-	if out.Who == hash && hash != "" { // the member cannot list endpoints, but their deliveries show their URLs
+	if out.Who == hash && hash != "" { // the field has no label for the hash, but a log has the visible part of the URL
 		logs, err := v.app.DeliveryLogs(v.Request.Context(), data.Kind, url.Values{"urlHash": {hash}, "limit": {"1"}})
 		if err == nil && len(logs.Logs) > 0 && logs.Logs[0].URLDisplay != "" {
 			out.Who = logs.Logs[0].URLDisplay

@@ -27,7 +27,7 @@ type whyRow struct {
 	Kind      string
 	Dashboard string  // name of the dashboard; empty: none or unknown
 	Fix       whyLink // link to the page on which the reason can be changed; empty path: none
-	Audit     string  // path of the audit log of the recipient; empty: it does not matter, or the member may not read it
+	Audit     string  // path of the audit log of the recipient; empty: changed returns false, or the member may not read the log
 	Replay    string  // path of the page that sends the message again; empty: this is not needed, or the plan does not allow it
 }
 
