@@ -17,7 +17,7 @@ type againPage struct {
 	Needed   bool        // a password is not enough: the member must use a passkey, or single sign-on if SignOn is true
 	Provider *app.Provider
 	SignOn   bool
-	SSO      string // path of the single sign-on
+	SSO      string // path of the single sign-on; empty: SignOn is false
 	Kept     bool   // the page contains the values that the member typed
 }
 

@@ -30,7 +30,7 @@ type reachChip struct {
 	Empty               bool // the channel reaches nobody
 }
 
-// button is the button that publishes.
+// button is a button that publishes. Total is the number of recipients, or empty.
 type button struct{ Submit, Total string }
 
 // For returns the button with the text submit. The page adds the number of recipients to the text.

@@ -51,7 +51,7 @@ func auditFilter() *forms.Form {
 		&forms.Field{Kind: forms.Date, Name: "to", Label: "To", Max: 10, Plain: true})
 }
 
-// audit lists the entries of a filter. The filter is in the address, so that members can share the list.
+// audit lists the entries that match a filter. The filter is in the address, so that members can share the list.
 func (p *pages) audit(v *visit) error {
 	data := auditPage{Filter: auditFilter(), First: v.Query("after") == ""}
 	query := url.Values{"limit": {"50"}}
@@ -118,7 +118,7 @@ func (v *visit) readFilter(filter *forms.Form, query url.Values) (filtered bool)
 	return filtered
 }
 
-// zone returns the member's time zone, or UTC if it cannot be read.
+// zone returns the member's time zone, or UTC if the profile cannot be read or its zone is unknown.
 func (v *visit) zone() *time.Location {
 	profile, err := v.profile()
 	if err != nil {
@@ -176,7 +176,7 @@ func (r *auditRow) cut() {
 	}
 }
 
-// phrase returns an action as words.
+// phrase returns an action as words, such as "Member added" for user.create.
 func phrase(action string) string {
 	if known := map[string]string{
 		"session.create": "Signed in", "session.delete": "Signed out", "user.create": "Member added", "user.update": "Member changed", "user.invite": "Member invited",

@@ -32,7 +32,7 @@ type dashboardTab struct {
 	draws  bool   // the form changes the preview
 }
 
-// dashboardTabs are the tabs, in their order.
+// dashboardTabs returns the tabs in their order.
 func dashboardTabs() []dashboardTab {
 	return []dashboardTab{
 		{"", "Look", lookForm, lookChange, "", true},
@@ -73,7 +73,7 @@ func (p *pages) dashboardTabOf(path string) func(*visit) error {
 	return func(v *visit) error { return v.dashboard(tab) }
 }
 
-// readDashboard returns the dashboard in the path with the data that the tab needs.
+// readDashboard returns the dashboard whose id is in the path, with the data that the tab needs.
 func (v *visit) readDashboard(tab dashboardTab) (dashboardRecord, error) {
 	var record dashboardRecord
 	if v.isPost() { // knownComponents reads ids of components from the form
@@ -173,7 +173,7 @@ func (v *visit) saveDashboard(tab dashboardTab, form *forms.Form, record dashboa
 		_, err = v.app.SetContent(ctx, record.ID, form.Version, *in.Content)
 	}
 	if failed := app.As(err); failed != nil && failed.Status == http.StatusConflict && form.Version != record.Version {
-		// "Keep mine" of the page with both values could not send a password, because no response contains the password.
+		// The button "Keep mine" of v.conflict could not send a password, because no response contains the password.
 		if at := slices.IndexFunc(form.Fields, func(f *forms.Field) bool { return f.Kind == forms.Password && f.Value() != "" }); at >= 0 {
 			form.Version = record.Version
 			theirs := v.formOfTab(tab, record)
@@ -220,8 +220,8 @@ func (v *visit) noPreview(err error) error {
 	return v.inFrame(shown.Status, out.String(), "default-src 'none'; style-src 'self'; base-uri 'none'")
 }
 
-// inFrame responds with a page that has its own policy. Browsers show the page only in a frame of the console, without
-// scripts and without an origin.
+// inFrame responds with a page that has another Content-Security-Policy than the console. Browsers show the page only in a
+// frame of the console, without scripts and without an origin.
 func (v *visit) inFrame(status int, html, policy string) error {
 	v.Header("Content-Security-Policy", strings.Replace(policy, "frame-ancestors 'none'", "", 1)+"; sandbox; frame-ancestors 'self'")
 	v.write(status, []byte(html))

@@ -15,7 +15,7 @@ import (
 // maxLink is the maximum number of characters of an address.
 const maxLink = 2048
 
-// ticked returns the values of a Tick.
+// ticked returns the values of a Tick: "on" if it is ticked, and none otherwise.
 func ticked(is bool) []string {
 	if is {
 		return []string{"on"}
@@ -246,8 +246,8 @@ func readGroupIDs(text string) (ids map[string]string, wrong string) {
 	return ids, ""
 }
 
-// atGroup adds the name of the group to an error about the id of a group, and makes it an error about the field
-// groupPublicIds. It returns any other error unchanged.
+// atGroup adds the name of the group to an error about the id of a group, and sets the Field of the error to groupPublicIds.
+// It returns any other error unchanged.
 func atGroup(err error) error {
 	failed := app.As(err)
 	if failed == nil {

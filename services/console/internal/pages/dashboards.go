@@ -20,7 +20,7 @@ type dashboardsPage struct {
 	Writer     bool // the member may add dashboards
 }
 
-// State returns the class of the state of a dashboard.
+// State returns the CSS class of the state of a dashboard.
 func (dashboardsPage) State(d app.Dashboard) string { return dashboardClass(d) }
 
 // Text returns the state of a dashboard for members, with a capital first letter.
@@ -61,7 +61,7 @@ func (p *pages) dashboards(v *visit) error {
 	return v.show(status, "dashboards.html", "Dashboards", data)
 }
 
-// dashboardClass returns the class of the state of a dashboard.
+// dashboardClass returns the CSS class of the state of a dashboard, such as "o" for operational.
 func dashboardClass(d app.Dashboard) string {
 	if !d.Enabled {
 		return "n"

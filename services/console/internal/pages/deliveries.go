@@ -16,7 +16,7 @@ type deliveriesPart struct {
 	Event    string
 	Missing  bool // the counts cannot be read
 	Channels []channelCounts
-	Moving   bool // the counts may change soon
+	Moving   bool // messages wait, or the event changed within the last 30 seconds
 	Replays  bool // the member may send failed messages again
 }
 
@@ -66,7 +66,7 @@ type failedMessage struct {
 	Replay *forms.Form
 }
 
-// failedEvent returns the event in the path, or an error if the member may not read delivery logs.
+// failedEvent returns the event whose id is in the path, or an error if the member may not read delivery logs.
 func (v *visit) failedEvent() (app.Event, error) {
 	found, err := v.app.Event(v.Request.Context(), v.Param("id"))
 	if err == nil && !v.caller.Has(passport.RoleSubscriber) {

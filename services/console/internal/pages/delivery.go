@@ -79,7 +79,7 @@ func deliveryStatus(status string) string {
 	return words(status)
 }
 
-// deliveriesOf returns the handler of the list of a kind. The filter is in the address.
+// deliveriesOf returns the handler of the list of the deliveries of a kind. The filter is in the address.
 func (p *pages) deliveriesOf(kind forms.Option) func(*visit) error {
 	return func(v *visit) error {
 		data := deliveriesPage{Kind: kind.Value, Event: v.Query("event"), Endpoint: v.Query("endpoint"), First: v.Query("after") == ""}
@@ -166,7 +166,7 @@ func filesWith(channels map[string]app.ChannelSetup, kind string) string {
 	return ""
 }
 
-// readDelivery returns the log in the path. It returns errNotFound if the App interface refuses the id or the time in the
+// readDelivery returns the log that the path names. It returns errNotFound if the App interface refuses the id or the time in the
 // path.
 func (v *visit) readDelivery(kind string) (app.DeliveryExchange, error) {
 	found, err := v.app.DeliveryLog(v.Request.Context(), kind, v.Param("log"), v.Param("at"))

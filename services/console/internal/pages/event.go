@@ -14,7 +14,7 @@ import (
 // eventPage is the data of event.html.
 type eventPage struct {
 	Event      app.EventDetail
-	State      string // class of the state
+	State      string // CSS class of the state
 	Closed     bool
 	Composer   *forms.Form
 	Stays      string      // text about the fields that a template did not fill; empty: none
@@ -26,7 +26,7 @@ type eventPage struct {
 	Messages   []preparedMessage
 	Templates  []app.Template
 	Deliveries *deliveriesPart
-	Files      []string // why messages of channels are written to files
+	Files      []string // why messages of some of the event's channels are written to files
 	Reach      reach
 }
 
@@ -353,7 +353,7 @@ func (v *visit) changeEvent(form eventForm, e app.Event, show func(int) error) e
 	return v.done(eventAt(e.ID), "saved")
 }
 
-// eventPublish publishes a draft. The form that undoes a withdrawal is empty, so nobody is notified.
+// eventPublish publishes a draft. The button Undo of a withdrawal sends no channels, so nobody is notified.
 func (p *pages) eventPublish(v *visit) error {
 	notify := notifyField()
 	form := forms.New(strings.TrimPrefix(v.Request.URL.Path, root), "Publish", notify)

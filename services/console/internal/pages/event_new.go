@@ -10,7 +10,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/services/console/internal/forms"
 )
 
-// Steps of the form of a new event: what its buttons do.
+// Values of the field step of a form, by which its buttons differ. The button that publishes or saves sends no value.
 const (
 	stepDraft = "draft" // save the event as a draft
 	stepShow  = "show"  // show the form again, with the components that the search finds and the number of recipients

@@ -140,7 +140,7 @@ func impacts() []string {
 	return []string{"operational", "under_maintenance", "degraded_performance", "partial_outage", "major_outage"}
 }
 
-// classOf returns the class of the state with an impact, and "n" for an unknown impact.
+// classOf returns the CSS class of the state with an impact, and "n" for an unknown impact.
 func classOf(impact string) string {
 	at := slices.Index(impacts(), impact)
 	if at < 0 {
@@ -160,8 +160,8 @@ func worst(e app.Event) string {
 	return found
 }
 
-// stateOf returns the class of the state that an event is shown with: a closed event is operational again. Like dashboards,
-// it never shows an open incident as operational.
+// stateOf returns the CSS class of the state that an event is shown with: a closed event is operational again. Like
+// dashboards, it never shows an open incident as operational.
 func stateOf(e app.Event) string {
 	switch {
 	case isClosed(e.Status):

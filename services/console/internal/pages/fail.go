@@ -175,7 +175,7 @@ func unavailable(failed *app.Error) string {
 	return "A part of Bellbuoy cannot be reached right now: " + part + "."
 }
 
-// wait sets the header Retry-After to the time in seconds, unless the time is 0.
+// wait sets the header Retry-After to the time in seconds, rounded up, unless the time is 0.
 func (v *visit) wait(for_ time.Duration) {
 	if for_ > 0 {
 		v.Header("Retry-After", strconv.Itoa(int(math.Ceil(for_.Seconds()))))

@@ -49,7 +49,7 @@ type findGroup struct {
 	Maybe bool   // the list may have more results on its next pages
 }
 
-// findHit is a result. It has an icon or the class of a state.
+// findHit is a result. It has an icon or the CSS class of a state.
 type findHit struct{ Path, Title, Text, Icon, State string }
 
 // finder finds the records of a kind.
@@ -200,8 +200,8 @@ func (v *visit) byLegacyID(kind string, query url.Values) *findHit {
 	return nil
 }
 
-// groupOf returns the first results. If there may be more, it adds the path of the list that has them all. next is the
-// token of the list's next page.
+// groupOf returns a group with at most findHits results. If there may be more, it sets All to all, the path of the list that
+// has all results. next is the token of the list's next page.
 func groupOf[T any](items []T, hit func(T) findHit, all string, next *string) findGroup {
 	g := findGroup{Maybe: next != nil && len(items) <= findHits}
 	if len(items) > findHits || next != nil {

@@ -43,8 +43,8 @@ type importPage struct {
 	Words  channelWords
 	At     string        // path of the list
 	Named  string        // name of the column with the address
-	Sample string        // an address
-	Other  string        // another address
+	Sample string        // example of an address
+	Other  string        // another example
 	Form   *forms.Form   // form for the rows to check; nil: there is no dashboard
 	Report *importReport // nil: nothing is checked yet
 }

@@ -50,7 +50,7 @@ type importRun struct {
 	dashboard  app.Dashboard
 	named      map[string]int // number of dashboards by name or id, from countNames; nil: the list has no column dashboard
 	tried      int            // number of rows of the last piece
-	addresses  map[string]int // line of the first row with each address, without refused rows; also the lines that know has read
+	addresses  map[string]int // by address, the line of the first row that was not refused, or the line that know has stored
 	reasons    map[string]string
 }
 
@@ -340,7 +340,7 @@ func (p *pages) importPiece(channel app.Channel) func(*visit) error {
 			}
 			return v.json(struct {
 				importOutcome
-				Addresses map[string]int `json:"addresses"` // see importRun
+				Addresses map[string]int `json:"addresses"` // the addresses of importRun
 				Head      string         `json:"head"`      // header of the refused rows
 				Unread    []string       `json:"unread"`
 				Named     bool           `json:"named"`

@@ -188,8 +188,8 @@ func (r endpointRow) target() app.EndpointTarget {
 	return app.EndpointTarget{DashboardID: r.DashboardID, URLHash: r.URLHash}
 }
 
-// atURL makes an error one about the field url, if the plan allows no other URL or the dashboard has the URL already. It
-// returns any other error unchanged.
+// atURL sets the Field of an error to url and the status to 409, if the plan allows no other URL or the dashboard has the URL
+// already. It returns any other error unchanged.
 func atURL(err error) error {
 	if failed := app.As(err); failed != nil && failed.Field == "" && (failed.Status == http.StatusForbidden && !failed.Again || failed.Status == http.StatusConflict) {
 		failed.Status, failed.Field = http.StatusConflict, "url"

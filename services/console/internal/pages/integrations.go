@@ -84,8 +84,8 @@ func entitled(handle func(*visit) error) func(*visit) error {
 	}
 }
 
-// notFound returns errNotFound if the App interface refuses the form of an id or a hash: there is no such record. It returns
-// any other error unchanged.
+// notFound returns errNotFound for a response 400 of the App interface that is not about nextToken: no record can have the id or
+// the hash of the request. It returns any other error unchanged.
 func notFound(err error) error {
 	if failed := app.As(err); failed != nil && failed.Status == http.StatusBadRequest && !isToken(failed) {
 		return errNotFound

@@ -100,7 +100,8 @@ func (r moveResult) Sum() (sum moveSum) {
 	return sum
 }
 
-// aliases returns the number of aliases that the import sets with the event of an outcome. It is 0 for any other outcome.
+// aliases returns the number of aliases that the import sets with the event of an outcome. It is 0 for an outcome
+// that is not an event, or whose event is kept or refused.
 func (r moveResult) aliases(o transfer.Outcome) int {
 	if o.Kind != "event" || o.Status != transfer.Created && o.Status != transfer.Updated && o.Status != transfer.Unchanged {
 		return 0

@@ -45,11 +45,11 @@ type moveAnswer struct {
 	Left     int                 `json:"left"`              // number of events that the next requests undo
 	Gone     int                 `json:"gone"`              // number of events that this request undid
 	Kept     int                 `json:"kept"`              // number of events that are kept, because a member has changed them
-	Problem  string              `json:"problem,omitempty"` // why the request did not do all
+	Problem  string              `json:"problem,omitempty"` // why the request failed or stopped early
 	Again    bool                `json:"again,omitempty"`   // the same request may succeed later
 }
 
-// movePiece is a piece of the lines.
+// movePiece is a piece of the lines of a source. Its records have one kind.
 type movePiece struct {
 	Kind  string `json:"kind"`
 	Count int    `json:"count"`

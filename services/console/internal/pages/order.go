@@ -120,7 +120,8 @@ func rearrange(form *forms.Form, name string, known []app.Component) (string, bo
 	return "", false
 }
 
-// moveRow moves a component within its group, a group among the groups, or a module.
+// moveRow moves a component within its group, a group among the groups, or a module, by one place: up if by is -1, down if by is
+// 1. It returns a text about the change, and false if the row does not exist.
 func moveRow(form *forms.Form, name, value string, by int) (string, bool) {
 	groups, field := groupsOfOrder(form, name), form.Field(name)
 	value, whole := strings.CutPrefix(value, ofGroup)

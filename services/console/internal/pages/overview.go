@@ -60,7 +60,7 @@ type overviewState struct {
 	missing    []string
 }
 
-// failingEndpoint is an endpoint that messages do not reach.
+// failingEndpoint is an endpoint with failures since its last success.
 type failingEndpoint struct {
 	endpointRow
 	Label string // name of its kind

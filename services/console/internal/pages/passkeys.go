@@ -55,7 +55,7 @@ func (p *pages) passkeyNewChallenge(v *visit) error {
 	return v.json(challenge)
 }
 
-// ownPasskey returns the member's passkey in the path.
+// ownPasskey returns the member's passkey whose id is in the path, or errNotFound.
 func (v *visit) ownPasskey() (app.OwnPasskey, error) {
 	found, err := v.app.Passkeys(v.Request.Context())
 	if err != nil {

@@ -66,7 +66,7 @@ func (f figures) Uptime() string {
 	return strconv.FormatFloat(*f.Percent, 'f', -1, 64) + " %"
 }
 
-// Class returns the class of the worst state.
+// Class returns the CSS class of the worst state.
 func (f figures) Class() string { return classOf(f.worst()) }
 
 // Worst returns the worst state in words.

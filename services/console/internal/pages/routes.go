@@ -36,7 +36,7 @@ type pages struct {
 	parts
 	client  *app.Client
 	routes  []route
-	reading chan struct{} // has an element while the console reads an import
+	reading chan struct{} // has an element while the console reads an import of a status page
 }
 
 // access says who may open a page.

@@ -42,7 +42,7 @@ type setupPage struct {
 type setupChannel struct {
 	forms.Option
 	app.ChannelSetup
-	Test     *forms.Form // nil: this page has no test of the channel
+	Test     *forms.Form // nil: the channel is not Ready, or this page has no test of it
 	Result   *testResult
 	Endpoint string // path of the list of endpoints, of which each has a test; empty: there is no list, or the plan does not allow it
 }

@@ -28,7 +28,7 @@ const (
 type setupPart struct {
 	app.ServiceState
 	Name, About string
-	Class       string // class of its state: o for good, d for a warning, x for a failure
+	Class       string // CSS class of its state: o for good, d for a warning, x for a failure
 	Says        string // its state in words
 	Engines     bool   // the part uses a database and Kafka
 }

@@ -44,7 +44,7 @@ var readParts = sync.OnceValues(func() (parts, error) {
 // parseTemplates parses all templates.
 func parseTemplates(files *assets.Files) (templates, error) {
 	icons := files.Address("icons.svg")
-	// The names are those in templates and in look.Icons, so their text is safe.
+	// Class and name are constants in templates and in Go code, never texts of members, so the HTML is safe.
 	use := func(class, name string) template.HTML {
 		return template.HTML(`<svg class="` + class + `" aria-hidden="true"><use href="` + icons + `#` + name + `"/></svg>`)
 	}
@@ -96,7 +96,7 @@ type navGroup struct {
 type navItem struct {
 	Path, Label, Icon string
 	Current           bool
-	State             string // class of the state of a dashboard; empty: the item has an icon
+	State             string // CSS class of the state of a dashboard; empty: the item has an icon
 	StateText         string
 	role              string
 	tab               bool   // the narrow frame shows the link at the bottom
@@ -349,7 +349,7 @@ func isolate(name string) string {
 	return name
 }
 
-// richHTML returns a text of an event as dashboards show it.
+// richHTML returns a rich text as the HTML that dashboards show.
 func richHTML(text string) template.HTML {
 	return template.HTML(richtext.HTML(richtext.Rich, text)) // richtext.HTML returns HTML that is safe to embed
 }

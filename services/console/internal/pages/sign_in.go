@@ -54,7 +54,7 @@ func (v *visit) passkeyForm() *forms.Form {
 	return form
 }
 
-// signIn shows the sign-in.
+// signIn shows the sign-in. It redirects a member who is signed in already.
 func (p *pages) signIn(v *visit) error {
 	if v.signedIn() {
 		if v.Query("kept") != "" { // the member has already signed in in another tab
@@ -360,7 +360,7 @@ func (v *visit) showLink(status int, token string, form *forms.Form) error {
 	return v.showGate(status, "welcome.html", title, linkPage{form, link})
 }
 
-// accept sets the password of a link, and signs in.
+// accept sets the password of the member who got the link, and signs in.
 func (p *pages) accept(v *visit) error {
 	kind := "password"
 	if v.route.path == "/welcome" {

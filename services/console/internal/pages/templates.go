@@ -126,7 +126,7 @@ func templateChange(kind string, form *forms.Form, was app.Template) app.Templat
 // templatePage is the data of template.html.
 type templatePage struct {
 	Form   *forms.Form
-	Views  []view // kinds of a new template
+	Views  []view // tabs for the kinds of a new template; nil: the template is stored
 	Chips  chips
 	Delete string // path of the page that deletes the template; empty: the template is new
 }

@@ -15,7 +15,7 @@ import (
 
 const whyPath = deliveriesPath + "/why"
 
-// whyAt returns the path of the page of why. query may name an event, and an endpoint or a subscriber. The path never contains
+// whyAt returns the path of the page that why shows. query may name an event, and an endpoint or a subscriber. The path never contains
 // the address of a person, because browsers keep the addresses of pages, and servers log them.
 func whyAt(kind string, query url.Values) string {
 	query = url.Values{"kind": {kind}, "event": query["event"], "endpoint": query["endpoint"], "subscriber": query["subscriber"]}

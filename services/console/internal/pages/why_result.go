@@ -49,8 +49,8 @@ func (r whyRow) Filed() bool { return r.Code == "not_configured" }
 // changed reports whether the recipient had other settings when the message was sent.
 func (r whyRow) changed() bool { return r.Code == "chosen_later" || r.Code == "changed_since" }
 
-// RuleOfToday reports whether the rule may not have applied at the time of the message. It returns false for three codes
-// whose text says this already.
+// RuleOfToday reports whether the rule may not have applied at the time of the message. It returns false for the codes
+// not_subscribed, chosen_later and changed_since, whose texts say this already.
 func (r whyRow) RuleOfToday() bool {
 	return r.AsOfToday && r.Code != "not_subscribed" && !r.changed()
 }
@@ -68,7 +68,7 @@ func (r whyRow) Icon() string {
 	return deliveryRow{DeliveryLog: app.DeliveryLog{Status: r.Status}}.Icon()
 }
 
-// Class returns the class of the result.
+// Class returns the CSS class of the result.
 func (r whyRow) Class() string {
 	switch {
 	case r.Filed(), r.Status == "none", r.Status == "suppressed", r.Status == "skipped":
@@ -113,7 +113,7 @@ func (r whyRow) SuppressedBy() string {
 	}[r.Suppression.Reason]
 }
 
-// Icon returns the name of the icon of the only result, or of a general icon.
+// Icon returns the name of the icon of the only result, or of a general icon unless there is exactly one result.
 func (m whyMessage) Icon() string {
 	if len(m.Rows) == 1 {
 		return m.Rows[0].Icon()
@@ -121,7 +121,7 @@ func (m whyMessage) Icon() string {
 	return "message"
 }
 
-// Class returns the class of the only result, or an empty text.
+// Class returns the CSS class of the only result. It is empty unless there is exactly one result.
 func (m whyMessage) Class() string {
 	if len(m.Rows) == 1 {
 		return m.Rows[0].Class()
@@ -173,7 +173,7 @@ func (r whyResult) Summary() string {
 	return text
 }
 
-// State returns the class of the summary.
+// State returns the CSS class of the summary.
 func (r whyResult) State() string {
 	arrived, waiting, all := r.counts()
 	switch {
