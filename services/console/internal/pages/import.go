@@ -82,7 +82,7 @@ func (r importReport) Good() int { return r.Created + r.Updated }
 func (r importReport) Shown() []refusal { return r.Refused[:min(shownRefusals, len(r.Refused))] }
 
 // importForm returns the form of the page. A request with the step "write" writes the rows between the positions from and to,
-// which were checked before. A request with another step checks all rows after the position from.
+// which were checked before. A request with another step checks all rows from the position from on.
 func importForm(channel app.Channel, dashboards []app.Dashboard) *forms.Form {
 	at := subscribersAt(channel)
 	choice := &forms.Field{Kind: forms.Select, Name: "dashboard", Label: "Dashboard", Required: true, Members: []string{"dashboardId"}}

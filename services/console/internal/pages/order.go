@@ -15,7 +15,7 @@ type orderRow struct {
 	Shown              bool   // the module is shown
 	Group              string // group of the component on the dashboard
 	First, Last        bool
-	Up, Down           bool       // the button gets the focus: it has moved the row, or the opposite button has moved it and is disabled now
+	Up, Down           bool       // the button gets the focus: it was pressed last, or the opposite button was pressed and is disabled now
 	Rows               []orderRow // components of the group
 }
 
