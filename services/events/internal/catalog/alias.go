@@ -51,21 +51,21 @@ type AliasSet struct {
 	Pending        []AliasChange `json:"pending"` // changes that are not stored yet, or that a slow process may overwrite, the oldest first
 }
 
-// AliasChange is a change of an alias. A change that replaces a former change stays pending for a while after it is stored,
-// because a slow process may still overwrite it with the former change. As the AliasSet has changed, the slow process, or
-// a process that takes over its work, then calls AliasesWritten again. This call stores the pending change again.
+// AliasChange is a change of an alias. A change that replaces a former change stays pending for twice aliasRepeatTime after
+// it is stored, because a slow process may still overwrite it with the former change. As the AliasSet has changed, the slow
+// process, or a process that takes over its work, then calls AliasesWritten again. This call stores the pending change again.
 type AliasChange struct {
 	Alias    Alias     `json:"alias"`
-	Deleted  bool      `json:"deleted,omitempty"`
-	Version  int64     `json:"version"` // version of the AliasSet that made the change
+	Deleted  bool      `json:"deleted,omitempty"` // the alias is deleted; Alias may then have only its path
+	Version  int64     `json:"version"`           // version of the AliasSet that made the change
 	Replaces bool      `json:"replaces,omitempty"`
 	StoredAt time.Time `json:"storedAt,omitzero"`
 	StoredBy string    `json:"storedBy,omitempty"` // id of the process
 }
 
-// due reports whether the process must store the change, for the first time or again. It returns false for aliasPause after
-// the process itself has stored the change: in a process, calls of AliasesWritten for a dashboard follow each other, so no
-// call overwrites the change of another.
+// due reports whether the process must store the change, for the first time or again. It returns false from aliasRepeatTime
+// after the change was stored. It also returns false for aliasPause after the process itself has stored the change: in a
+// process, calls of AliasesWritten for a dashboard follow each other, so no call overwrites the change of another.
 func (c *AliasChange) due(process string, now time.Time) bool {
 	age := now.Sub(c.StoredAt)
 	return c.StoredAt.IsZero() || age < aliasRepeatTime && (c.StoredBy != process || age > aliasPause)

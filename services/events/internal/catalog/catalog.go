@@ -26,9 +26,10 @@ import (
 // Collection stores records of one type.
 type Collection[T any] = find.Collection[T]
 
-// Store has the records of the catalog. After a write of a dashboard, component, event, Removals or AliasSet, it calls
-// DashboardWritten, ComponentWritten, EventWritten, EventsWritten, RemovalsWritten or AliasesWritten. It repeats a call
-// that fails. If the process dies before the call ends, the store makes the call later.
+// Store has the records of the catalog. After a write of a dashboard, component, Removals or AliasSet, the store calls
+// DashboardWritten, ComponentWritten, RemovalsWritten or AliasesWritten of the Catalog. After a write of one event or of
+// several events, it calls EventWritten or EventsWritten. It repeats a call that fails. If the process dies before the
+// call ends, the store makes the call later.
 type Store struct {
 	Dashboards Collection[Dashboard]
 	Components Collection[Component]
@@ -54,9 +55,10 @@ const (
 	entryIDs     = "event_update"
 )
 
-// OtherServices calls the other services. Services that store records about components also receive
-// topic.ComponentDeleted.
+// OtherServices calls the other services.
 type OtherServices interface {
+	// ComponentGone asks the services that store records about components to delete their records about the component. A
+	// failed call is only logged, because these services also receive topic.ComponentDeleted.
 	ComponentGone(ctx context.Context, organization, componentID string)
 	// IsOnlyComponent reports whether an endpoint names this component and no other.
 	IsOnlyComponent(ctx context.Context, organization, componentID string) (bool, error)

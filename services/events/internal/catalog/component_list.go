@@ -55,12 +55,12 @@ func (c *Catalog) PageOfComponents(ctx context.Context, organization string, fil
 	return find.Page[Component]{Items: components, Next: next}, err
 }
 
-// sought is the words to search for, folded.
+// sought is the words to search for, as find.Fold returns them.
 type sought []string
 
 func soughtIn(text string) sought { return strings.Fields(find.Fold(text)) }
 
-// in reports whether the folded text contains each word, in any order.
+// in reports whether the folded text contains each word of s, in any order.
 func (s sought) in(folded string) bool {
 	return !slices.ContainsFunc(s, func(word string) bool { return !strings.Contains(folded, word) })
 }
@@ -97,7 +97,7 @@ func (c *Catalog) pageOfAffected(ctx context.Context, organization string, ids [
 }
 
 // searchKeys returns the keys of at most limit records of the query that match, in the order of the query. next is the
-// position at which the next page begins, or empty if the list ends. searchKeys reads fields of the records, not whole
+// position after which the next page begins, or empty if the list ends. searchKeys reads fields of the records, not whole
 // records. It examines at most maxExamined records, so it may return fewer keys than limit although next is not empty.
 func searchKeys[T any](ctx context.Context, from find.Collection[T], query find.Query, limit int, matches func(find.Row) bool, fields ...string) (keys []string, next string, err error) {
 	query.Limit = searchBatch

@@ -34,7 +34,7 @@ func (c *Catalog) CreateComponent(ctx context.Context, command Command, dashboar
 	if err == nil {
 		err = c.store.Components.Insert(ctx, component, audit.Entry(audit.From(ctx), command.Action, now, nil, &component)...)
 	}
-	if fault.Is(err, fault.Conflict) { // another component with one of the references was stored meanwhile
+	if fault.Is(err, fault.Conflict) { // another component with the public id or one of the references was stored meanwhile
 		err = cmp.Or(c.checkUnique(ctx, &component), err)
 	}
 	if fault.Is(err, fault.Conflict) || fault.Is(err, fault.Invalid) {
@@ -110,9 +110,9 @@ func (c *Catalog) ChangeComponent(ctx context.Context, command Command, id strin
 	return changed, err
 }
 
-// DeleteComponent deletes a component that is not in use. It returns a Conflict if an active event names the component,
-// or if it is the only component of an endpoint. A link to the component that is made after these checks is removed
-// together with the component, see RemoveComponent.
+// DeleteComponent deletes a component that is not in use. It returns a Conflict if an active event names the component, or
+// if an endpoint has no other component. A link to the component that is made after these checks is removed together with
+// the component, see RemoveComponent.
 func (c *Catalog) DeleteComponent(ctx context.Context, command Command, id string) error {
 	component, err := c.Component(ctx, command.Organization, id)
 	if err == nil {
@@ -212,7 +212,8 @@ func (c *Catalog) finishRemoval(ctx context.Context, component *Component) error
 }
 
 // unlink removes the links of an event to the components gone. It calls writeEvent and not ChangeEvent, because
-// EventWritten calls unlink within the shared run of ChangeEvent.
+// EventWritten calls unlink within the shared run of ChangeEvent, and a second ChangeEvent would wait for the end of this
+// run.
 func (c *Catalog) unlink(ctx context.Context, organization, eventID string, gone ...string) error {
 	write := &eventWrite{command: Command{Organization: organization}, change: func(d *EventEdit) error {
 		for _, id := range gone {

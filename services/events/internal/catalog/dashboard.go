@@ -20,7 +20,7 @@ type Dashboard struct {
 	Timezone       string   `json:"timezone" audit:"timezone"` // IANA
 	Locale         string   `json:"locale" audit:"locale"`
 	CustomDomains  []string `json:"customDomains" audit:"customDomains"` // hosts on which the dashboard is shown too; unique on the installation
-	// DomainProofs has the results of the checks of CustomDomains. It is empty unless the installation requires proofs.
+	// DomainProofs has the results of the checks of CustomDomains. These checks run only if the installation requires proofs.
 	DomainProofs  []DomainProof `json:"domainProofs"`
 	Branding      Branding      `json:"branding" audit:"branding"`
 	Links         Links         `json:"links" audit:"links"`

@@ -34,11 +34,11 @@ type Modules struct {
 
 // UptimeSettings is how a page shows uptime, and how much a partial outage counts on pages and in reports.
 type UptimeSettings struct {
-	WindowDays          int     `json:"windowDays" audit:"windowDays"` // days of the bars
+	WindowDays          int     `json:"windowDays" audit:"windowDays"` // number of days that the uptime bars show
 	ShowPercentage      bool    `json:"showPercentage" audit:"showPercentage"`
 	Precision           int     `json:"precision" audit:"precision"`                     // decimals of percentages
 	PartialOutageWeight float64 `json:"partialOutageWeight" audit:"partialOutageWeight"` // 0: a partial outage does not count; 1: it counts like a major outage
-	HistoryDays         int     `json:"historyDays" audit:"historyDays"`                 // days of the event history
+	HistoryDays         int     `json:"historyDays" audit:"historyDays"`                 // number of days that the event history shows
 }
 
 // moduleNames returns the names of the JSON members of Modules. Their order is the order of the modules on a new

@@ -32,7 +32,7 @@ func (c *Catalog) FirstDashboard(ctx context.Context, organization string) (Dash
 	return page.Items[0], nil
 }
 
-// DashboardsByID returns the organization's dashboards with the ids, in the order of the ids.
+// DashboardsByID returns the organization's dashboards with the ids, in the order of ids. It omits unknown ids.
 func (c *Catalog) DashboardsByID(ctx context.Context, organization string, ids []string) ([]Dashboard, error) {
 	found, err := c.store.Dashboards.GetMany(ctx, ids)
 	return slices.DeleteFunc(found, func(d Dashboard) bool { return d.OrganizationID != organization }), err

@@ -53,7 +53,7 @@ type NavigationLink struct {
 	Href string `json:"href" audit:"href"`
 }
 
-// Subscriptions are the channels that visitors may subscribe to.
+// Subscriptions says for each channel whether visitors may subscribe to it. Channels also considers NoIntegrations.
 type Subscriptions struct {
 	Email    bool `json:"email" audit:"email"`
 	SMS      bool `json:"sms" audit:"sms"`
@@ -65,7 +65,8 @@ type Subscriptions struct {
 	Discord  bool `json:"discord" audit:"discord"`
 }
 
-// Channels returns the channels that visitors may subscribe to.
+// Channels returns the channels that visitors may subscribe to: those of Subscriptions, without the channels of the
+// integrations service if NoIntegrations is set.
 func (d *Dashboard) Channels() []topic.Channel {
 	channels, s := []topic.Channel{}, d.Subscriptions
 	for _, of := range []struct {

@@ -41,8 +41,8 @@ func (c *Catalog) CreateDashboard(ctx context.Context, organization, id, name st
 	return c.Dashboard(ctx, organization, id) // an earlier try has stored it meanwhile (else NotFound: another organization has the id)
 }
 
-// AddDashboard stores a new dashboard whose fields fill sets. If fill sets no slug, the slug is derived from the name. It
-// returns a Conflict if the organization has MaxDashboards already.
+// AddDashboard stores a new dashboard whose fields fill sets. If fill sets no slug, the slug is derived from the name.
+// AddDashboard returns a Conflict if the organization already has as many dashboards as MaxDashboards allows.
 func (c *Catalog) AddDashboard(ctx context.Context, command Command, fill func(*Dashboard) error) (Dashboard, error) {
 	dashboard := c.newDashboard(command.Organization, topic.NewID())
 	if err := cmp.Or(fill(&dashboard), dashboard.check(c.platform, new(Dashboard))); err != nil {

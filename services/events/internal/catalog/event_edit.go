@@ -18,9 +18,10 @@ const (
 	maxEntries = 1000 // the event contains all entries, and the row of each entry is written before the response
 )
 
-// EventEdit is an event while a write changes it. The write assigns title, texts, flags, severity, external id and
-// reminders directly. For every other change it calls a method, because other fields follow from the change. The legacy
-// interface also assigns type and times directly, because its rules differ. A write must not assign any other field.
+// EventEdit is an event while a write changes it. An interface assigns title, texts, flags, severity, external id and
+// reminders directly, and nil to PostMortem to delete the post-mortem. For every other change it calls a method, because
+// other fields follow from the change. The legacy interface also assigns type, times and EmailSubject directly, because
+// its rules differ. No interface may assign any other field.
 type EventEdit struct {
 	*Event
 	Now time.Time

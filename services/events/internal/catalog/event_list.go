@@ -169,8 +169,8 @@ func (f *EventFilter) byActivity(now time.Time) []stretch {
 	return []stretch{{selections: with(inactive...)}, {selections: with(keyActive), since: begun}}
 }
 
-// byTime returns the stretches that contain the events between From and To. They also contain some events that ended
-// before From.
+// byTime returns the stretches that contain the events that overlap the time between From and To. The stretches also
+// contain some events that ended before From.
 func (f *EventFilter) byTime() []stretch {
 	var before time.Time
 	if f.To != nil {
@@ -314,8 +314,8 @@ type eventPart struct {
 	ended bool       // the query has no further rows
 }
 
-// page returns the keys of at most limit next events whose SearchText contains the words of text. next is the position at
-// which the next page begins, or empty if the list ends.
+// page returns the keys of at most limit next events whose SearchText contains the words of text. next is the position
+// after which the next page begins, or empty if the list ends.
 func (l *eventList) page(ctx context.Context, text sought, limit int) (keys []string, next string, err error) {
 	position, examined := "", 0
 	for {

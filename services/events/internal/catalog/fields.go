@@ -169,7 +169,8 @@ func (d *EventEdit) SetComponents(affected []ComponentImpact) error {
 }
 
 // SetPlaces replaces the affected components, and the DashboardIDs, which only an event without components has. A nil
-// argument changes nothing. SetPlaces returns a fault if the event would have neither components nor dashboards.
+// argument replaces nothing, but a component in affected clears the former DashboardIDs. SetPlaces returns a fault if the
+// event would have neither components nor dashboards, unless both arguments are nil and the event is not new.
 func (d *EventEdit) SetPlaces(affected *[]ComponentImpact, dashboards *[]string) error {
 	if affected != nil {
 		if err := d.SetComponents(*affected); err != nil {

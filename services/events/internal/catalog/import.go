@@ -89,7 +89,7 @@ const (
 type ImportResult struct {
 	Key     string
 	Status  ImportStatus
-	EventID string // empty: no event is stored
+	EventID string // empty: no event is stored, or Status is ImportRefused
 	Error   string
 }
 
@@ -232,8 +232,9 @@ func (i *importing) check() ([]*importLine, error) {
 	return lines, nil
 }
 
-// checkEntryIDs returns a fault if an entry of the event has the publicId of another entry of the request. keys has the
-// keys of the former events by the publicIds of their entries. checkEntryIDs adds the entries of this event.
+// checkEntryIDs returns a fault if an entry of the event has the publicId of another entry of the request. keys has, by the
+// publicId of an entry, the key of the event with the entry, for the events before this event in the request.
+// checkEntryIDs adds the entries of this event.
 func checkEntryIDs(in *ImportedEvent, keys map[string]string) error {
 	own := map[string]bool{}
 	for n, entry := range in.Timeline {

@@ -82,9 +82,9 @@ func (i *importing) takenIDs(ctx context.Context, lines []*importLine) (map[stri
 	return faults, nil
 }
 
-// store writes the events together. The first write has the audit entry of the import, also if other writes were faster than
-// the rest. So the entry may name an event that is not written because another write changed it at the same moment. The
-// legacy ids of new events are in the order of their starts.
+// store writes the events with one WriteMany. The first write includes the audit entry of the import, which names all
+// events. If WriteMany makes only some of the writes, the entry also names an event that is not written because another
+// write changed it at the same moment. The legacy ids of new events are in the order of their starts.
 func (i *importing) store(ctx context.Context, creates, updates []*Event) error {
 	slices.SortStableFunc(creates, func(a, b *Event) int { return a.StartAt.Compare(b.StartAt) })
 	all := slices.Concat(creates, updates)

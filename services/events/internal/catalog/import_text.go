@@ -12,8 +12,8 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
 
-// importedHTML returns an HTML text for storage, without characters that change the direction of other text. It makes a
-// text without a tag a paragraph, because such a text would count as plain text. For a blank text it returns an empty text.
+// importedHTML returns an HTML text for storage, with the changes of richtext.Text. It makes a text without a tag a
+// paragraph, because such a text would count as plain text. For a blank text it returns an empty text.
 func importedHTML(text string) Rich {
 	text = richtext.Text(text)
 	switch {
@@ -36,7 +36,7 @@ func checkImportedText(field, text string, most int, checked *Rich) error {
 	return checkText(field, stored, most+len(paragraph)+len(endOfParagraph))
 }
 
-// checkLength returns a fault for a text that is too long, before it is made a paragraph.
+// checkLength returns a fault if a text, as it was sent, has more than most characters.
 func checkLength(field, text string, most int) error {
 	if utf8.RuneCountInString(text) > most {
 		return fault.Field(field, "must be at most %d characters", most)
@@ -81,7 +81,7 @@ func importedText(text string) *Rich {
 	return new(importedHTML(text))
 }
 
-// importedItems returns items for storage, without characters that change the direction of other text.
+// importedItems returns a copy of the items for storage, whose texts and owners have the changes of richtext.Text.
 func importedItems(sent []ActionItem) []ActionItem {
 	items := append([]ActionItem{}, sent...)
 	for i := range items {

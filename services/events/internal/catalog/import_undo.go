@@ -37,9 +37,9 @@ func (c *Catalog) UndoImport(ctx context.Context, command Command, runID string)
 	)
 }
 
-// deleteImported deletes events of a run, and the records of earlier deletions of the same events. It returns the number of
-// deleted events. It starts over if another write was faster. The first deletion has the audit entry for all. So the entry
-// may name an event that is not deleted because another write changed it at the same moment.
+// deleteImported deletes events of a run, and the DeletedImports of the same events. It returns the number of deleted
+// events. It starts over if another write was faster. The first deletion includes the audit entry, which names all events.
+// So the entry may name an event that is not deleted because another write changed it at the same moment.
 func (c *Catalog) deleteImported(ctx context.Context, command Command, runID string, ids []string) (int, error) {
 	earlier := map[string]bool{} // ids of the events in former tries that deleted only some of their events
 	for try := 1; ; try++ {

@@ -18,9 +18,10 @@ import (
 const (
 	// reopenWithin is how long after the end of an event a trigger reopens it. A later trigger creates a new event.
 	reopenWithin = 24 * time.Hour
-	// An event stores the messages that have changed it for rememberInbound, at most the last maxInbound messages. The
-	// integrations service also stores the response to a message. But that service does not recognise a message whose
-	// response was lost because a process died, or copies of a message that arrive at the same time.
+	// An event stores the ids and results of the messages that have changed it for rememberInbound, at most of the last
+	// maxInbound messages. The integrations service also stores the response to a message. But that service does not
+	// recognise a message whose response was lost because a process died, or copies of a message that arrive at the same
+	// time.
 	rememberInbound = 24 * time.Hour
 	maxInbound      = 100
 	// inboundTries is how often Ingest tries to apply a message while other writes are faster.
@@ -49,7 +50,7 @@ type Inbound struct {
 	Impact     Impact // impact on the components; empty: not sent
 	Timestamp  *time.Time
 	ReceivedAt *time.Time   // when the problem, or its end, was first reported; nil: now
-	Notify     topic.Notify // nil: by default
+	Notify     topic.Notify // channels to notify; nil: the message leaves the channels out, see EventEdit.Notify
 
 	// The following fields are used only for a new event, so that a trigger does not undo what a person has changed.
 	Title           string

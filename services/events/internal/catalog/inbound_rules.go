@@ -14,9 +14,9 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/richtext"
 )
 
-// readable returns the message with a title in one line, with texts that do not change the direction of other text, and
-// without a Message that shows nothing, such as an HTML comment. A monitoring tool copies its texts from its alerts, so it
-// could not correct them after a fault.
+// readable returns the message with a title in one line, and with texts that do not change the direction of other text. It
+// removes a Message that has markup but shows no text, such as an HTML comment. A monitoring tool copies its texts from its
+// alerts, so it could not correct them after a fault.
 func (in Inbound) readable() Inbound {
 	in.Title, in.Description = richtext.Line(in.Title), richtext.Text(in.Description)
 	if in.Message == nil {

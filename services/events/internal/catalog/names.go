@@ -2,7 +2,8 @@ package catalog
 
 import "strings"
 
-// The names of fields that several packages use. All other fields are named like the JSON members of the records.
+// The names of the fields in queries, as far as several packages use them. A field that is not listed here has the name of
+// the JSON member of the record.
 const (
 	FieldOrganization = "organization"
 	FieldID           = "id"
@@ -49,8 +50,8 @@ const (
 	FieldPresent   = "present" // Alias.Present
 )
 
-// The first field of these indexes is the organization, except for IndexID of deleted imports. The name of an index says
-// which fields follow.
+// The first field of the indexes down to IndexImportRun is the organization, except for IndexID of deleted imports. The
+// name of an index says which fields follow.
 const (
 	IndexOrganization  = "org"
 	IndexLegacyID      = "org_legacy"
@@ -89,8 +90,9 @@ const (
 	IndexAliasComponent = "component" // index of aliases over the id of the component
 )
 
-// FactField returns the name by which a query finds a field of an event. In a query of events, prefix is empty. In a
-// query of rows, which have copies of the event's fields, prefix precedes the name.
+// FactField returns the name by which a query finds a field of an event. In a query of events, prefix is empty, and the
+// result is the name. In a query of rows, which have copies of the event's fields, the result is prefix and the name with
+// a capital first letter.
 func FactField(prefix, name string) string {
 	if prefix == "" {
 		return name

@@ -11,7 +11,7 @@ import (
 )
 
 // This file decides who is notified of a write, and with which kind of message. Every interface and the scheduler only
-// pass what the request says. A message has a link unless topic.Event or all its topic.Components are Hidden.
+// pass what the request says. A message has no link to the event if topic.Event or all its topic.Components are Hidden.
 
 // backdatedAfter is the age from which on an event or a timeline entry notifies nobody by default.
 const backdatedAfter = time.Hour
@@ -246,7 +246,7 @@ func (d *EventEdit) postMortemChanged() bool {
 // visible reports whether visitors see the post-mortem.
 func (p *PostMortem) visible() bool { return p != nil && p.Published }
 
-// EventState returns the present state of the organization's event that messages may show, or NotFound.
+// EventState returns the present state of the organization's event, as far as messages may show it, or NotFound.
 func (c *Catalog) EventState(ctx context.Context, organization, id string) (topic.EventState, error) {
 	event, err := c.store.EventOf(ctx, organization, id)
 	if err != nil {
@@ -321,7 +321,8 @@ func kindOf(before, after *Event) topic.Kind {
 }
 
 // change returns the message about a write: the event as of this change, with its texts rendered. before is nil for
-// a new event. It returns a Conflict if the message is too large for Kafka and the write can be refused.
+// a new event. It returns a Conflict if the message is too large for Kafka, the write notifies somebody, and its source is
+// neither the scheduler nor a monitoring tool.
 func (a *affected) change(before *Event, draft *EventEdit) (topic.EventChange, error) {
 	event := draft.Event
 	change := topic.EventChange{

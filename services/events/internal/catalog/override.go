@@ -20,7 +20,7 @@ import (
 type Override struct {
 	Status        Impact     `json:"status" audit:"status"`               // not Operational
 	Until         *time.Time `json:"until" audit:"until"`                 // nil: no end
-	CountInUptime bool       `json:"countInUptime" audit:"countInUptime"` // the state counts like that of an incident
+	CountInUptime bool       `json:"countInUptime" audit:"countInUptime"` // the uptime counts the state like the impact of an incident
 	Since         time.Time  `json:"since" audit:"since"`
 	SetBy         Author     `json:"setBy" audit:"setBy"`
 }
@@ -90,8 +90,9 @@ func (c *Component) endOverride(at time.Time) {
 }
 
 // settleOverride completes a write that has replaced the override former. It checks the new override, sets its Since and
-// SetBy, and ends former. If former is active and has the same status, former is not ended, and the new override keeps its
-// Since. If the new override is nil or has the status Operational, settleOverride only ends former.
+// SetBy, and ends former. If former is active and has the same status, former is not ended: the new override gets its Since
+// from former, or is dropped if it does not differ from former. If the new override is nil or has the status Operational,
+// settleOverride only ends former.
 func (c *Component) settleOverride(former *Override, author Author, now time.Time) error {
 	wanted := c.Override
 	if wanted == former {
@@ -172,7 +173,8 @@ func (c *Catalog) endOverrideOf(ctx context.Context, id string, at time.Time, en
 	return fault.UnlessMissing(err)
 }
 
-// addOverrides adds the states by hand of the organization's components to healths.
+// addOverrides sets Status in healths for each component whose state by hand is worse than the impacts of its active
+// events.
 func (c *Catalog) addOverrides(ctx context.Context, organization string, healths map[string]Health) error {
 	found, err := c.store.Components.Find(ctx, owned(organization, find.Query{Where: []find.Condition{find.Eq(FieldOverridden, true)}}))
 	now := c.now()

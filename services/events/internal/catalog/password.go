@@ -11,8 +11,8 @@ const hashesAtOnce = 4
 
 var hashing = make(chan struct{}, hashesAtOnce)
 
-// Hashing calls work, which hashes or compares a password, as soon as fewer than hashesAtOnce other calls run. It returns
-// an error without a call if ctx ends before.
+// Hashing calls work, which hashes or compares a password, as soon as fewer than hashesAtOnce other calls of work run. If
+// ctx ends first, Hashing returns an error and does not call work.
 func Hashing(ctx context.Context, work func()) error {
 	select {
 	case hashing <- struct{}{}:
@@ -24,7 +24,7 @@ func Hashing(ctx context.Context, work func()) error {
 	return nil
 }
 
-// hashPassword returns the PasswordHash of an Access, or an error if ctx ends first.
+// hashPassword returns the hash of a password for Access.PasswordHash, or an error if ctx ends first.
 func hashPassword(ctx context.Context, password string) (hash string, err error) {
 	err = Hashing(ctx, func() { hash = seal.HashPassword(password) })
 	return hash, err

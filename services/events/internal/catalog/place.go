@@ -8,8 +8,8 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/find"
 )
 
-// nearPlaces is the number of free places from which freePlace selects at random. So concurrent creates rarely select
-// the same place.
+// nearPlaces is the maximum number of free places from which freePlace selects one at random. So concurrent creates
+// rarely select the same place.
 const nearPlaces = 64
 
 // freePlace returns a place, from 1 on, for a new record of an organization that may have limit records in the

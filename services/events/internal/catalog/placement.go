@@ -30,7 +30,8 @@ func (d *Dashboard) ComponentIDs() []string {
 	return find.Values(d.Components, func(placement Placement) string { return placement.ComponentID })
 }
 
-// ReplacePlacements replaces the placements of a dashboard by the result of read, in its order. See Place.
+// ReplacePlacements replaces the placements of a dashboard by the placements that read returns, in their order. It checks
+// them with Place.
 func (c *Catalog) ReplacePlacements(ctx context.Context, command Command, id string, read func() ([]Placement, error)) (Dashboard, error) {
 	dashboard, err := c.ChangeDashboard(ctx, command.As(ActionComponentsUpdate), id, func(d *Dashboard) error {
 		placements, err := read()
@@ -57,10 +58,10 @@ func (c *Catalog) ReplacePlacements(ctx context.Context, command Command, id str
 	return c.Dashboard(ctx, command.Organization, id)
 }
 
-// Place checks the wanted placements and returns them, numbered in their order. former is the placements of the dashboard
-// before the change. A group name that a component has in former is accepted, because it may be from before the rules for
-// names. Place returns an empty GroupName for the component's own group, so that the dashboard follows a later change of
-// that group.
+// Place checks the wanted placements and returns them with Positions in their order. former is the placements of the
+// dashboard before the change. Place does not check a group name by the rules for one line if the component has this name
+// in former, because the name may be from before these rules. If a group name is blank or names the component's own
+// group, Place returns an empty GroupName, so that the dashboard follows a later change of that group.
 func (c *Catalog) Place(ctx context.Context, organization string, former, wanted []Placement) ([]Placement, error) {
 	known, err := c.store.ComponentsOf(ctx, organization, find.Values(wanted, func(placement Placement) string { return placement.ComponentID }))
 	if err != nil {
@@ -134,7 +135,7 @@ func noDashboardAt(i int) error {
 }
 
 // joinAll adds a component to the dashboards with the ids, or to the organization's first dashboard if ids is nil. It
-// returns the ids of the dashboards to which the component was added.
+// returns the ids of the dashboards to which the component was added, also together with an error.
 func (c *Catalog) joinAll(ctx context.Context, organization string, ids []string, component string) (joined []string, err error) {
 	if ids == nil {
 		first, err := c.join(ctx, organization, "", component)
@@ -153,8 +154,9 @@ func (c *Catalog) joinAll(ctx context.Context, organization string, ids []string
 	return joined, nil
 }
 
-// join adds a component to a dashboard, and returns the id of the dashboard. If dashboard is empty, join uses the first
-// dashboard of the organization. It returns an empty id if there is none. Concurrent calls share a write.
+// join adds the component with the id to a dashboard, and returns the id of the dashboard. If dashboard is empty, join uses
+// the first dashboard of the organization, and returns an empty id if the organization has none. Concurrent calls for a
+// dashboard share a write.
 func (c *Catalog) join(ctx context.Context, organization, dashboard, id string) (string, error) {
 	return Share(ctx, &c.joins, organization+"/"+dashboard, []string{id}, func(ctx context.Context, ids []string) (string, error) {
 		if dashboard == "" {
@@ -176,7 +178,7 @@ func (c *Catalog) join(ctx context.Context, organization, dashboard, id string) 
 	})
 }
 
-// unplace removes a component from a dashboard.
+// unplace removes a component from a dashboard. It returns nil if the dashboard does not exist.
 func (c *Catalog) unplace(ctx context.Context, dashboardID, componentID string) error {
 	_, err := c.store.Dashboards.Update(ctx, dashboardID, func(d *Dashboard) ([]topic.Message, error) {
 		kept := slices.DeleteFunc(slices.Clone(d.Components), func(p Placement) bool { return p.ComponentID == componentID })

@@ -29,8 +29,8 @@ type heldComponents struct {
 // size returns the part of maxHeld that the dashboard uses.
 func (h heldComponents) size() int { return 1 + len(h.components) }
 
-// cached returns the components of the dashboards that are cached in their present version, by the key of the dashboard,
-// and the keys of the other dashboards. The value of a row is the present version of a dashboard.
+// cached returns, by the key of the dashboard, the components of the dashboards that are cached in their present version.
+// stale has the keys of the other dashboards. The value of each row is the present version of its dashboard.
 func (p *placementCache) cached(rows []find.Row) (components map[string]map[string]bool, stale []string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -45,8 +45,8 @@ func (p *placementCache) cached(rows []find.Row) (components map[string]map[stri
 	return components, stale
 }
 
-// remember caches the components of a dashboard and returns them. If they do not fit into the cache, it empties the cache
-// before.
+// remember caches the components of a dashboard and returns them. If they do not fit into the cache, it first empties the
+// cache.
 func (p *placementCache) remember(d *Dashboard) map[string]bool {
 	components := make(map[string]bool, len(d.Components))
 	for _, placement := range d.Components {

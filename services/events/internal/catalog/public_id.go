@@ -31,7 +31,7 @@ func (d *Dashboard) GroupIDs() []string {
 // maxGroupIDs is the maximum number of groups with public ids on a dashboard. It bounds the size of the record.
 const maxGroupIDs = 500
 
-// checkPublicID returns a fault unless the text is empty or a public id.
+// checkPublicID returns a fault unless id is empty or has the form of a public id.
 func checkPublicID(field, id string) error {
 	if id != "" && !publicIDForm.MatchString(id) {
 		return fault.Field(field, "must be 1 to 64 of A-Z, a-z, 0-9, _ and -")

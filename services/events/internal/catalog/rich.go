@@ -25,7 +25,7 @@ const (
 )
 
 // Brief returns the text for the legacy interface. If the stored text has more characters than limit, it returns the
-// first limit characters of the plain text. A client can send the result back without changing the stored text.
+// first limit characters of the plain text. If a client sends this result back, the legacy interface keeps the stored text.
 func (r Rich) Brief(limit int) string {
 	if utf8.RuneCountInString(r.Text) <= limit {
 		return r.Text

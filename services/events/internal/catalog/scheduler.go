@@ -22,16 +22,17 @@ const (
 	stepsAtOnce = 16
 )
 
-// RunScheduler starts and ends maintenances with autoStart and autoEnd, sends their reminders, and ends states by hand,
-// until ctx ends. It notifies the channels in Event.Announced. Several processes may run it at once.
+// RunScheduler starts maintenances with AutoStart, ends maintenances with AutoEnd, sends the reminders of maintenances, and
+// ends states by hand whose Until is past. It returns when ctx ends. It notifies the channels in Event.Announced. Several
+// processes may run it at once.
 func (c *Catalog) RunScheduler(ctx context.Context, log *slog.Logger) error {
 	return Schedule(ctx, log, "The scheduler failed to take a step with a maintenance or a component. It tries again.", func(ctx context.Context) error {
 		return errors.Join(c.runDue(ctx), c.endDueOverrides(ctx))
 	})
 }
 
-// Schedule calls run at once and then at each schedulerInterval until ctx ends. It logs an error of run with the
-// message failed.
+// Schedule calls run at once and then every schedulerInterval until ctx ends. It logs an error of run with the message
+// failed.
 func Schedule(ctx context.Context, log *slog.Logger, failed string, run func(context.Context) error) error {
 	ticker := time.NewTicker(schedulerInterval)
 	defer ticker.Stop()
@@ -47,7 +48,7 @@ func Schedule(ctx context.Context, log *slog.Logger, failed string, run func(con
 	}
 }
 
-// runDue takes every step that is due. If a step fails, the other steps are still taken.
+// runDue takes every step of an event that is due. If a step fails, the other steps are still taken.
 func (c *Catalog) runDue(ctx context.Context) error {
 	type owned struct{ organization, id string }
 	var due []owned
@@ -110,7 +111,8 @@ func (e *Event) autoStartAt() *time.Time {
 	return e.ScheduledStartAt
 }
 
-// nextReminder returns the time of the first reminder after RemindedTo, or nil.
+// nextReminder returns the time of the first reminder after RemindedTo. It returns nil if there is no such reminder or if
+// RemindedTo is nil.
 func (e *Event) nextReminder() (next *time.Time) {
 	for _, minutes := range e.ReminderMinutes {
 		at := e.ScheduledStartAt.Add(-time.Duration(minutes) * time.Minute)

@@ -15,12 +15,12 @@ import (
 type NewEntry struct {
 	Message   string
 	Status    Status            // empty: StatusUpdate for Post, and the default for Reopen
-	Timestamp *time.Time        // nil: now
+	Timestamp *time.Time        // nil: now; Reopen always uses now
 	Impacts   []ComponentImpact // impacts on affected components
 }
 
-// Post appends an entry. If the entry has a status other than StatusUpdate and the present status, Post also changes
-// the status of the event, or returns a Conflict if transitions does not allow the change.
+// Post appends an entry. If the status of the entry is neither StatusUpdate nor the present status of the event, Post also
+// changes the status of the event, or returns a Conflict if transitions does not allow the change.
 func (d *EventEdit) Post(in NewEntry) error {
 	entry := Entry{
 		Status: cmp.Or(in.Status, StatusUpdate), Message: Rich{in.Message, richtext.Rich}, Timestamp: d.Now, Impacts: in.Impacts,
