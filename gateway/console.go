@@ -25,7 +25,7 @@ const (
 	sessionRate = 600
 	// onceParameter is a query parameter of the console's forms. Each form that is shown has another value.
 	onceParameter = "once"
-	// oncePause is the pause between two questions whether an earlier POST with the same value has ended.
+	// oncePause is the pause between two checks whether the first POST of the same form has ended.
 	oncePause = 100 * time.Millisecond
 	// importParts is the beginning of the paths to which the page of an import sends files and lines. A member may send
 	// importBody bytes there, in compressed form.

@@ -207,7 +207,7 @@ func (e *edge) forward(r *request, token string) {
 	e.forwardWithin(r, token, cmp.Or(r.found.route.MaxBody, message.MaxBody))
 }
 
-// forwardWithin is forward for a body of at most most bytes.
+// forwardWithin is forward with the limit most for the body, in bytes.
 func (e *edge) forwardWithin(r *request, token string, most int64) {
 	body, err := message.BodyWithin(r.in, most)
 	if err != nil {

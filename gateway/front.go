@@ -33,7 +33,8 @@ type onlyDashboard struct {
 	until time.Time // front asks the events service again after this time
 }
 
-// onlyTime is the time between two questions to the events service, so that visitors of / cause little load on the service.
+// onlyTime is the minimum time between two questions to the events service, so that visitors of / and /d cause little load
+// on the service.
 const onlyTime = time.Second
 
 // The pages explain the form of a dashboard's address. They name no dashboard, because the tenants of an installation
@@ -102,7 +103,7 @@ func frontPublic() []web.Public {
 }
 
 // serveFront redirects to the only dashboard of the installation. If there are none or several, it shows a page about
-// the address of dashboards. A program that asks for JSON gets 404.
+// the address of dashboards, with the status 404 at /d. A program that asks for JSON gets 404.
 func (e *edge) serveFront(r *request) {
 	r.Header().Set("Vary", "Accept")
 	r.Header().Set("Cache-Control", "no-cache") // the response changes when a dashboard is created

@@ -51,7 +51,7 @@ type idempotency struct {
 
 // firstWrite is the record of the first request with a key, stored in Redis.
 type firstWrite struct {
-	Request  string          `json:"request"`            // digest of method, path, query and body
+	Request  string          `json:"request"`            // digest of method, path, query and body; for a form of the console, of path, query and content
 	Begun    time.Time       `json:"begun"`              // zero if the response was lost
 	Response *storedResponse `json:"response,omitempty"` // nil while the write is running, and if the response was lost
 }

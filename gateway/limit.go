@@ -45,7 +45,7 @@ func (q quota) slot() time.Duration {
 type memory struct {
 	mu   sync.Mutex
 	now  func() time.Time
-	logs *lru.Cache[string, []mark] // by the names that limit.lua uses for its logs
+	logs *lru.Cache[string, []mark] // by quota.log
 }
 
 type mark struct {

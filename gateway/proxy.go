@@ -41,7 +41,7 @@ const (
 // whether to forward it.
 type proxy struct {
 	bases      map[string]string // URLs of the services
-	direct     *wire.Client      // for small bodies over http; faster than usual
+	direct     *wire.Client      // for small bodies over http; faster than the transport usual
 	usual      *http.Transport   // for large bodies and for https
 	propagator propagation.TextMapPropagator
 	buffers    sync.Pool
@@ -135,7 +135,8 @@ func (p *proxy) roundTrip(r *http.Request, body []byte) (*http.Response, error) 
 	return p.usual.RoundTrip(r)
 }
 
-// sendFault converts the error of a failed request to a service into a fault.
+// sendFault converts the error of a failed request to a service into an Unavailable fault, or into context.Canceled if the
+// client has left.
 func sendFault(ctx context.Context, err error) error {
 	if errors.Is(context.Cause(ctx), context.Canceled) {
 		return context.Canceled // the client has left

@@ -24,8 +24,8 @@ const probeInterval = 200 * time.Millisecond
 // errDown means that Redis is down.
 var errDown = errors.New("gateway: Redis cannot be reached")
 
-// redisClient compares the entries of credentials and counts calls, both in one round trip. While Redis is down, its
-// methods return errDown without a round trip.
+// redisClient compares the entries of credentials and counts calls, both in one round trip. While Redis is down, ask returns
+// errDown without a round trip.
 //
 // One pipeline is sent at a time. Queries that arrive during its round trip share the next pipeline. So a busy gateway
 // needs fewer round trips than calls, and a call in an idle gateway never waits for others.

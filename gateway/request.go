@@ -70,7 +70,7 @@ func (r *request) Write(data []byte) (int, error) {
 // Unwrap returns the writer of the server to http.ResponseController.
 func (r *request) Unwrap() http.ResponseWriter { return r.ResponseWriter }
 
-// Refuse writes an error response. The legacy interface and the console have their own forms. On the other surfaces, a
+// Refuse writes an error response. The legacy interface and the console have their own forms of errors. On the other surfaces, a
 // Denied or Throttled error has no body, and other errors have the body {"error": "..."}. If the client has left, Refuse
 // writes nothing.
 func (r *request) Refuse(err error) {

@@ -24,7 +24,8 @@ const (
 
 // Route is a row of the route table.
 type Route struct {
-	// Methods are in the order of the Allow header. On the legacy and the public surface, GET includes HEAD.
+	// Methods are in the order of the Allow header. On the legacy and the public surface, and for the files of the console,
+	// GET includes HEAD.
 	Methods []string `json:"methods"`
 	// Path is a template: {name} stands for one segment. Legacy and public paths are served with and without a slash at
 	// the end, but the path of a dashboard's file redirects to one of the two forms.

@@ -42,8 +42,8 @@ func (q *aliasesQuestion) place(context.Context, *backup) (key, field string) {
 	return aliasesKey(q.dashboard), aliasesField
 }
 
-// sendAlias redirects to the present path if the path of the visit is an alias, or a path that Statuspage has in all cases
-// (peer.FormerAddresses), see moveTo. It returns false if it has sent no response.
+// sendAlias redirects to the present path if the path of the visit is an alias, or a path that every page has on Statuspage
+// (peer.FormerAddresses). moveTo has further conditions. sendAlias returns false if it has sent no response.
 func (d *Dashboards) sendAlias(v *dashboardVisit) bool {
 	if v.In.Method != http.MethodGet && v.In.Method != http.MethodHead {
 		return false
@@ -68,7 +68,7 @@ func (d *Dashboards) sendAlias(v *dashboardVisit) bool {
 // question. moveTo also redirects if the events service is down and the page is not saved. It returns false if it has sent
 // no response.
 func (d *Dashboards) moveTo(v *dashboardVisit, present string) bool {
-	for range 2 { // the second run is needed if a newer edition has replaced the first one
+	for range 2 { // the second run is needed if a newer edition has replaced the edition of the first run
 		page, _, err := d.fileOf(v, present)
 		if err != nil || page.Status == http.StatusOK {
 			v.move(v.home() + present)

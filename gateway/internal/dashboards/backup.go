@@ -52,8 +52,8 @@ type Redis interface {
 // is down can serve the dashboard. With each edition it saves the files of savedFiles: those that the edition lists,
 // the 404 page and the password forms. It saves these files in brotli only, and load decompresses them. It also saves
 // the other files that visitors request, in the requested content coding, up to othersRoom bytes per dashboard. A
-// dashboard has one Redis hash for the files of savedFiles, one for the other files, and one for its aliases, if it has
-// any. Each address has one hash, with the id of the dashboard and the legacy list. The hashes of all gateways together
+// dashboard has one Redis hash for the edition and the files of savedFiles, one for the other files, and one for its
+// aliases, if it has any. Each address has one hash, with the id of the dashboard and the legacy list. The hashes of all gateways together
 // have at most room bytes. When the room is used up, the scripts evict the least recently used hashes, first those with
 // other files. Saved responses are sealed, because some belong to private dashboards.
 type backup struct {

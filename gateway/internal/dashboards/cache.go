@@ -27,12 +27,13 @@ const (
 	// moreTime is the time for which a visitor waits longer if there is no good response. A request to the events
 	// service ends after Patience and moreTime together.
 	moreTime = 4500 * time.Millisecond
-	// restTime is the time after a failure during which the gateway sends no questions to the events service. After a
-	// question without a response in time, the gateway omits only questions for the same response. A response to an earlier
-	// question ends this time. It is short, so that visitors see changes within a second after the service is back.
+	// restTime is the time after a failure during which visitors get responses from memory without a question to the events
+	// service (subject.rests). After a question without a response in time, the gateway omits only questions for the same
+	// response. A response to an earlier question ends this time. It is short, so that visitors see changes within a second
+	// after the service is back.
 	restTime = 500 * time.Millisecond
-	// lateOfAll is the number of successive questions without a response in time after which the gateway sends no
-	// questions at all during restTime.
+	// lateOfAll is the number of successive questions without a response in time after which restTime applies to all
+	// responses.
 	lateOfAll = 3
 	// questionTime is the minimum time between a response and the next question for the same edition or list.
 	// Visitors who arrive in this time share the next question. A question costs as much as serving several visitors.
@@ -237,8 +238,8 @@ func (c *cache) fresh(ctx context.Context, q question) (*cached, error) {
 	return out, err
 }
 
-// request requests the response from the events service. It returns former, which may be nil, if former is still
-// current.
+// request requests the response from the events service. former is the cached response, or nil. If former is an edition
+// that is still current, request returns former.
 func (c *cache) request(ctx context.Context, q question, former *cached) (*cached, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.patience+moreTime)
 	defer cancel()
@@ -265,7 +266,7 @@ func (c *cache) request(ctx context.Context, q question, former *cached) (*cache
 	case isSame && isEdition:
 		former.confirmed.Store(c.now().UnixNano())
 		return former, nil
-	case isSame: // the file is the same in the new edition, or the list in the new state
+	case isSame: // the list or the alias table is the same as before, or the file is the same in the new edition
 		whole = message.NewResponse(former.Status, former.Header, former.Body)
 	default:
 		most := cmp.Or(of.most, maxResponse)

@@ -75,7 +75,7 @@ type Visit struct {
 // request.
 type Visitor interface {
 	http.ResponseWriter
-	// Refuse responds with an error in JSON.
+	// Refuse responds with an error: without a body for a Denied or Throttled error, else in JSON.
 	Refuse(err error)
 	// RefuseMethod responds with 405 and the methods that the path allows.
 	RefuseMethod()

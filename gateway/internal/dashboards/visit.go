@@ -77,7 +77,7 @@ func (d *Dashboards) serveFile(v *dashboardVisit) {
 		}
 		return
 	}
-	for range 2 { // the second run is needed if a newer edition has replaced the first one
+	for range 2 { // the second run is needed if a newer edition has replaced the edition of the first run
 		if !d.findEdition(v) || !d.checkAccess(v) || d.sendFile(v) {
 			return
 		}

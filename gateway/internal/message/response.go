@@ -55,8 +55,8 @@ func (p *Response) Write(w http.ResponseWriter, r *http.Request) {
 	p.WriteAs(w, r, p.Status)
 }
 
-// WriteAs sends the response with the given status. If this is not the response's own status, WriteAs omits the ETag,
-// which is valid only for the own status.
+// WriteAs sends the response with the status of the call. If this status differs from p.Status, WriteAs omits the ETag,
+// which is valid only for p.Status.
 func (p *Response) WriteAs(w http.ResponseWriter, r *http.Request, status int) {
 	out := w.Header()
 	for name, values := range p.Header {

@@ -82,7 +82,8 @@ func (c *connection) serve() {
 }
 
 // readHead returns the head of the next request, up to and including the empty line. If the beginning cannot be the
-// head of a read, it returns what has arrived so far. The returned bytes stay in the buffer.
+// head of a read, or if the client sends no more, it returns the bytes that have arrived so far. The returned bytes stay in
+// the buffer.
 func (c *connection) readHead() ([]byte, error) {
 	if err := c.awaitRequest(); err != nil {
 		return nil, err
@@ -128,7 +129,7 @@ func (c *connection) awaitRequest() error {
 	return err
 }
 
-// extend sets a deadline, unless the present deadline ends at most slack earlier.
+// extend sets a deadline that ends after the duration by, unless the present deadline limit ends at most slack earlier.
 func extend(limit *time.Time, by time.Duration, set func(time.Time) error) error {
 	until := time.Now().Add(by)
 	if until.Sub(*limit) <= slack {

@@ -55,7 +55,7 @@ func (l *Listener) acceptAll() {
 	for {
 		conn, err := l.Listener.Accept()
 		if err != nil {
-			// net/http waits before it accepts again. This loop waits as long.
+			// net/http waits before it accepts again, and hand returns only then. So this loop waits as long.
 			if !l.hand(accepted{err: err}) || errors.Is(err, net.ErrClosed) {
 				return
 			}

@@ -100,8 +100,8 @@ func (a *affected) check(event *Event, former ...string) error {
 	return nil
 }
 
-// concernsAnybody reports whether messages about the event may have recipients: they may name a component, or the event has
-// no components and one of its dashboards exists.
+// concernsAnybody reports whether messages about the event may have recipients. It returns true if the messages may name a
+// component, or if the event has no components and at least one of its DashboardIDs exists.
 func (a *affected) concernsAnybody(event *Event) bool {
 	return len(a.nameable(event)) > 0 || len(event.Links) == 0 && len(existingOf(event.DashboardIDs, a.existing)) > 0
 }

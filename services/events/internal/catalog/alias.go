@@ -51,12 +51,13 @@ type AliasSet struct {
 	Pending        []AliasChange `json:"pending"` // changes that are not stored yet, or that a slow process may overwrite, the oldest first
 }
 
-// AliasChange is a change of an alias. A change that replaces a former change stays pending for twice aliasRepeatTime after
-// it is stored, because a slow process may still overwrite it with the former change. As the AliasSet has changed, the slow
-// process, or a process that takes over its work, then calls AliasesWritten again. This call stores the pending change again.
+// AliasChange is a change of an alias. A change that replaces a former change stays in AliasSet.Pending after it is stored
+// (settle says how long), because a slow process may still overwrite it with the former change. As the AliasSet has changed,
+// the slow process, or a process that continues its work, then calls AliasesWritten again. This call stores the pending
+// change again.
 type AliasChange struct {
 	Alias    Alias     `json:"alias"`
-	Deleted  bool      `json:"deleted,omitempty"` // the alias is deleted; Alias may then have only its path
+	Deleted  bool      `json:"deleted,omitempty"` // the alias is deleted; Alias may then have no target
 	Version  int64     `json:"version"`           // version of the AliasSet that made the change
 	Replaces bool      `json:"replaces,omitempty"`
 	StoredAt time.Time `json:"storedAt,omitzero"`

@@ -46,7 +46,8 @@ type Store struct {
 	Next func(ctx context.Context, counter string, n int64) (int64, error)
 }
 
-// The counters of legacy ids. Each counter counts over the whole installation, so no two organizations have the same id.
+// The counters of legacy ids. Each counter counts over the whole installation, so two records of a type never have the same
+// legacy id, also in different organizations.
 const (
 	dashboardIDs = "dashboard"
 	componentIDs = "service"
@@ -57,10 +58,10 @@ const (
 
 // OtherServices calls the other services.
 type OtherServices interface {
-	// ComponentGone asks the services that store records about components to delete their records about the component. A
-	// failed call is only logged, because these services also receive topic.ComponentDeleted.
+	// ComponentGone asks the services that store recipients to remove the component from their recipients. A failed call is
+	// only logged, because topic.ComponentDeleted has the same effect later.
 	ComponentGone(ctx context.Context, organization, componentID string)
-	// IsOnlyComponent reports whether an endpoint names this component and no other.
+	// IsOnlyComponent reports whether there is an endpoint whose only component is this component.
 	IsOnlyComponent(ctx context.Context, organization, componentID string) (bool, error)
 	// MaxDashboards returns the number of dashboards that the organization may have.
 	MaxDashboards(ctx context.Context, organization string) (int, error)

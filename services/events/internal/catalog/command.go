@@ -12,7 +12,7 @@ type Command struct {
 	Organization string
 	Author       Author
 	Source       Source
-	Action       string // action in the audit log; empty: create, update or delete
+	Action       string // action in the audit log; empty: create, update or delete, as the write does
 	// IfMatch returns an error if the write is for another version of the record. nil: the write is for any version.
 	IfMatch func(version int64) error
 }

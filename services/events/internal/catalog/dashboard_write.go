@@ -38,7 +38,7 @@ func (c *Catalog) CreateDashboard(ctx context.Context, organization, id, name st
 	if made, err := c.insertDashboard(ctx, dashboard, math.MaxInt); !fault.Is(err, fault.Conflict) {
 		return made, err
 	}
-	return c.Dashboard(ctx, organization, id) // an earlier try has stored it meanwhile (else NotFound: another organization has the id)
+	return c.Dashboard(ctx, organization, id) // an earlier try has stored the dashboard meanwhile; NotFound: the id is in use in another organization
 }
 
 // AddDashboard stores a new dashboard whose fields fill sets. If fill sets no slug, the slug is derived from the name.

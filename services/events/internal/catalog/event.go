@@ -64,7 +64,7 @@ type Event struct {
 	// Inbound records the recent messages of monitoring tools that have changed the event, oldest first.
 	Inbound []InboundRecord `json:"inbound"`
 
-	EmailSubject string `json:"emailSubject"` // subject of mails about this event; the last one that a request gave
+	EmailSubject string `json:"emailSubject"` // subject of mails about this event, from the last request that had a subject
 	// Announced is the channels that the scheduler notifies: those of the last write that chose channels, without its
 	// texts.
 	Announced topic.Notify `json:"announced"`

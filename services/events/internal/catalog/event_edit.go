@@ -64,7 +64,7 @@ func (d *EventEdit) SetStatus(status Status) {
 	}
 }
 
-// AddComponent links the event to a component, unless it is linked already. It clears DashboardIDs.
+// AddComponent links the event to the component with the id, unless the event has this link. A new link clears DashboardIDs.
 func (d *EventEdit) AddComponent(id string) error {
 	if slices.Contains(d.ComponentIDs(), id) {
 		return nil

@@ -143,8 +143,8 @@ func (d *EventEdit) setEnd(in optional.Value[time.Time]) error {
 	return nil
 }
 
-// SetComponents replaces the affected components by the given ones. A component that the event already has keeps its
-// link. Severity must be assigned before the call.
+// SetComponents replaces the affected components of the event, and sets the impacts on them. A component that the event
+// already has keeps its link. Severity must be assigned before the call.
 func (d *EventEdit) SetComponents(affected []ComponentImpact) error {
 	if len(affected) > maxAffected {
 		return fault.Field("affectedComponents", "must name at most %d components", maxAffected)

@@ -21,7 +21,8 @@ const (
 	paragraph, endOfParagraph = "<p>", "</p>"
 )
 
-// ImportedEvent is an event of an import. An import compares the digest of its JSON with that of the last import.
+// ImportedEvent is an event of an import. An import compares the digest of its JSON with ImportMark.Digest of the
+// stored event.
 type ImportedEvent struct {
 	Key                     string              `json:"key"`
 	Type                    EventType           `json:"type"`

@@ -18,8 +18,8 @@ import (
 const (
 	// reopenWithin is how long after the end of an event a trigger reopens it. A later trigger creates a new event.
 	reopenWithin = 24 * time.Hour
-	// An event stores the ids and results of the messages that have changed it for rememberInbound, at most of the last
-	// maxInbound messages. The integrations service also stores the response to a message. But that service does not
+	// For rememberInbound, an event stores the ids and results of the messages that have changed it, but at most those of the
+	// last maxInbound messages. The integrations service also stores the response to a message. But that service does not
 	// recognise a message whose response was lost because a process died, or copies of a message that arrive at the same
 	// time.
 	rememberInbound = 24 * time.Hour

@@ -23,14 +23,14 @@ const (
 	FieldLinks   = "links"   // multi-valued: legacy ids of the links
 	FieldUpdated = "updated" // absent for an event without timeline
 	FieldOpen    = "open"    // absent for a closed event
-	FieldDueAt   = "dueAt"   // time of the next step of a scheduler; absent if the record needs none
+	FieldDueAt   = "dueAt"   // time of the next step of a scheduler; absent for a record without a next step
 	FieldListed  = "listed"  // multi-valued: Event.ListKeys
 	FieldStart   = "start"
 	FieldUntil   = "until"  // Event.Until
 	FieldSearch  = "search" // Event.SearchText
 	// FieldExternalID is absent for a closed event and for an event without an external id.
 	FieldExternalID  = "externalId"
-	FieldCorrelation = "correlation" // the external id of an open or closed event; absent if it has none
+	FieldCorrelation = "correlation" // the external id of an open or closed event; absent for an event without an external id
 	FieldInbound     = "inbound"     // multi-valued: Event.InboundIDs
 	// The fields of ImportMark are absent for an event that was not imported.
 	FieldImportKey     = "importKey"

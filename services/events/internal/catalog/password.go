@@ -6,7 +6,8 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/seal"
 )
 
-// hashesAtOnce is the maximum number of passwords that a process hashes or compares at the same time. Each needs 19 MiB.
+// hashesAtOnce is the maximum number of passwords that a process hashes or compares at the same time. Each
+// hash or comparison needs 19 MiB of memory.
 const hashesAtOnce = 4
 
 var hashing = make(chan struct{}, hashesAtOnce)

@@ -60,7 +60,8 @@ type Tally struct {
 	Partial     time.Duration
 	Degraded    time.Duration
 	Maintenance time.Duration
-	// Worst is the worst impact; empty if nothing was measured.
+	// Worst is the worst impact, or empty if nothing was measured. In the result of Tallied, Worst also considers spans that
+	// add no time.
 	Worst Impact
 }
 
