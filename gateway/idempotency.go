@@ -119,8 +119,9 @@ func (c *caller) owner() []string {
 }
 
 // forwardFirst forwards the write, stores a successful response and then sends the response to the client. After any
-// other response, and if the request reached no service, it frees the key. For a form of the console, a redirect is a
-// success. If the client leaves, the write continues, because the client may repeat the request to get the response.
+// other response, and if the request reached no service, it frees the key. If the response is lost, the key stays used. For
+// a form of the console, a redirect is a success. If the client leaves, the write continues, because the client may repeat
+// the request to get the response.
 func (e *edge) forwardFirst(r *request, mine claim, token string, body []byte) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.ctx), upstreamTimeout)
 	defer cancel()

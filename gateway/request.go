@@ -42,7 +42,7 @@ type request struct {
 }
 
 // WriteHeader implements http.ResponseWriter. It keeps the status for the log. It sets no-store for a response without
-// Cache-Control, such as a response to a key, or an error, which caches would store because of its status.
+// Cache-Control. Such a response may be for the owner of a key only, or may be an error with a status that caches store.
 func (r *request) WriteHeader(status int) {
 	if header := r.Header(); len(header["Cache-Control"]) == 0 {
 		header["Cache-Control"] = noStore

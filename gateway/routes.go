@@ -39,7 +39,7 @@ type Route struct {
 	// Authorized means that the service, not the gateway, reads the header Authorization. If it is false, the gateway
 	// does not forward this header.
 	Authorized bool `json:"authorized,omitempty"`
-	// MaxBody is the limit of the request body in bytes. 0: the usual limit.
+	// MaxBody is the limit of the request body in bytes. 0: message.MaxBody.
 	MaxBody int64 `json:"maxBody,omitempty"`
 	// Values are the values that the last segment of a public path can have, if this segment is a parameter that lists
 	// its values.

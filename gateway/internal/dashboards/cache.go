@@ -97,7 +97,7 @@ type cached struct {
 	// saveAt is the time in ns from which the edition must be saved in Redis again. savedAt is the time in ns at which
 	// it was last saved.
 	saveAt, savedAt atomic.Int64
-	// restedUntil is the time in ns before which the gateway sends no question for this response.
+	// restedUntil is the time in ns before which visitors get this response without a question, see restTime.
 	restedUntil atomic.Int64
 	// sweeps is the number of sweeps since a visitor last requested the response.
 	sweeps atomic.Int32

@@ -11,7 +11,8 @@ import (
 // File describes a path below a dashboard: a file that the events service serves, or a form.
 type File struct {
 	kind fileKind
-	// name is the name of the file in an edition. It is empty for the page, and for a path with a parameter.
+	// name is the name of the file in an edition. It is empty for the page, for a path with a parameter, and if kind is not
+	// fileOfEdition.
 	name      string
 	parameter bool // the name of the file is the path of the request
 	page      bool // an HTML page for people

@@ -17,8 +17,8 @@ const MaxBody = 1 << 20
 // connection instead of the response.
 const maxRefused = 16 << 20
 
-// Body returns the whole body, or an error if it is too large. The gateway reads the body before it connects to a
-// service. So a client that sends slowly or breaks off does not occupy a service.
+// Body returns the whole body, or an error if the body is too large or ends early. The gateway reads the body before it
+// connects to a service. So a client that sends slowly or breaks off does not occupy a service.
 func Body(r *http.Request) ([]byte, error) { return BodyWithin(r, MaxBody) }
 
 // BodyWithin is Body with the limit most, in bytes.

@@ -139,7 +139,8 @@ func extend(limit *time.Time, by time.Duration, set func(time.Time) error) error
 	return set(until)
 }
 
-// refuse responds to a request whose end is not certain. It discards all further bytes of the connection.
+// refuse responds to a request whose end is not certain. It then discards the bytes that the client still sends, for at most
+// drainTime.
 func (c *connection) refuse() {
 	until := time.Now().Add(drainTime)
 	if c.SetDeadline(until) != nil {
@@ -150,8 +151,8 @@ func (c *connection) refuse() {
 	}
 }
 
-// handOver gives the connection to net/http, which sets its own deadlines. It returns false if net/http accepts no more
-// connections.
+// handOver gives the connection to net/http, which sets its own deadlines. If net/http accepts no more connections, handOver
+// sends refusal and returns false. It also returns false if the connection has ended.
 func (c *connection) handOver() bool {
 	if err := c.SetDeadline(time.Time{}); err != nil {
 		return false

@@ -127,7 +127,7 @@ func (l *Listener) Close() error {
 	return err
 }
 
-// Wait waits, after Close, until all responses have been sent.
+// Wait waits, after Close, until each connection has ended or was handed over to net/http.
 func (l *Listener) Wait() { l.running.Wait() }
 
 func (l *Listener) endAll() {

@@ -131,7 +131,8 @@ func (r *response) WriteHeader(status int) {
 	}
 }
 
-// Write implements http.ResponseWriter. A response without Content-Length has no body.
+// Write implements http.ResponseWriter. It returns an error if the body is longer than Content-Length. A missing
+// Content-Length counts as 0.
 func (r *response) Write(data []byte) (int, error) {
 	r.WriteHeader(http.StatusOK)
 	size := len(data)

@@ -20,7 +20,7 @@ type EventDetail struct {
 	existing   map[string]bool // ids of the organization's dashboards; nil: not loaded, because the event has no DashboardIDs
 }
 
-// ShownOn returns the ids of the dashboards on which an affected component is placed. For an event without components, it
+// ShownOn returns the ids of the dashboards on which at least one affected component is placed. For an event without components, it
 // returns those of its DashboardIDs that exist.
 func (d *EventDetail) ShownOn() []string {
 	if len(d.Links) == 0 {

@@ -80,8 +80,9 @@ const (
 	// aliasPause is how long a process does not store a change again that it has stored itself. Package document repeats
 	// AliasesWritten at least 1 s after the end of all former calls. aliasPause is shorter, so the repetition stores the change.
 	aliasPause = 500 * time.Millisecond
-	// aliasRepeatTime is the time in which calls of AliasesWritten store a stored change again. Another process takes over the
-	// work of a killed process sooner. The change stays pending for twice this time, so that a later change of its path has Replaces.
+	// aliasRepeatTime is how long after a change was first stored calls of AliasesWritten store the change again. Another
+	// process takes over the work of a killed process sooner. The change stays pending for twice this time (settle), so that a
+	// later change of its path has Replaces.
 	aliasRepeatTime = 2 * time.Minute
 	// maxPending is the maximum length of Pending. It is reached only if the database is slow.
 	maxPending = 10 * MaxAliases
@@ -134,7 +135,7 @@ func (c *Catalog) SetAliases(ctx context.Context, command Command, dashboardID s
 const ownAddress = "must not be the address of an event of the organization"
 
 // ownAddresses returns those paths of the aliases that consist of incidents/ and the id of an event of the organization. The
-// gateway redirects such a path to the event.
+// gateway redirects such a path to the event if the path is no alias.
 func (c *Catalog) ownAddresses(ctx context.Context, organization string, aliases []Alias) (map[string]bool, error) {
 	paths := map[string]string{} // by the id of an event
 	for _, alias := range aliases {
@@ -270,7 +271,8 @@ func (c *Catalog) changeAliases(ctx context.Context, command Command, dashboard 
 	return results, err
 }
 
-// formerAliases returns the aliases that the paths of the changes have before the write, by key.
+// formerAliases returns, by key, the aliases that the paths of the changes have before the write. The result also has all
+// other aliases in set.Pending.
 func (c *Catalog) formerAliases(ctx context.Context, set *AliasSet, changes []AliasChange) (map[string]Alias, error) {
 	former, err := find.ByKey(ctx, c.store.Aliases, find.Values(changes, func(change AliasChange) string { return change.Alias.Key() }), Alias.Key)
 	for _, change := range set.Pending {

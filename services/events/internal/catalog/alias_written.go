@@ -12,8 +12,8 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/find"
 )
 
-// AliasesWritten stores the pending changes of a dashboard's aliases and publishes their version. It deletes all aliases
-// if the dashboard was deleted. It also deletes a pending alias whose event or component was deleted meanwhile: the
+// AliasesWritten stores the pending changes of a dashboard's aliases and publishes the version of the AliasSet. It deletes
+// all aliases if the dashboard was deleted. It also deletes a pending alias whose event or component was deleted meanwhile: the
 // deletion of the event or component did not find the alias if it was not stored yet.
 func (c *Catalog) AliasesWritten(ctx context.Context, dashboardID string, current *AliasSet) error {
 	if current == nil {

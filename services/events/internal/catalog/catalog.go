@@ -2,9 +2,10 @@
 // (incidents and maintenances) with their timelines. It contains the rules and the operations for these records. It uses
 // no database engine, HTTP or Kafka directly.
 //
-//   - An event is one record with its links to components and its timeline. Every operation on an event is one atomic
-//     write. The write includes the message about the change, except in an import and its undo. Except for imports,
-//     every interface creates and changes events with CreateEvent, ChangeEvent or Ingest, by the steps of an EventEdit.
+//   - An event is one record with its links to components and its timeline. Every creation, change and deletion of an
+//     event is one atomic write of this record. The write includes the message about the change, except in an import and
+//     its undo. Except for imports, every interface creates and changes events with CreateEvent, ChangeEvent or Ingest, by
+//     the steps of an EventEdit.
 //   - Concurrent calls of ChangeEvent for one event in one process share one load and one replace, so that they do
 //     not compete for the version of the record.
 //   - Rows derived from the event serve the legacy reads of links and updates. The rows of links also say which

@@ -7,7 +7,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/fault"
 )
 
-// Command is the origin of a write.
+// Command says for which organization, by whom and under which condition a write is made.
 type Command struct {
 	Organization string
 	Author       Author
@@ -52,7 +52,7 @@ func together(functions ...func() error) error {
 	return errors.Join(errs...)
 }
 
-// AsImport returns a copy of the command for an import.
+// AsImport returns a copy of the command whose Source is SourceImport.
 func (c Command) AsImport() Command {
 	c.Source = SourceImport
 	return c

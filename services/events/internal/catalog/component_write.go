@@ -45,8 +45,8 @@ func (c *Catalog) CreateComponent(ctx context.Context, command Command, dashboar
 	return component, err
 }
 
-// checkUnique returns a Conflict that names an external reference or public id which another component of the
-// organization has.
+// checkUnique returns a Conflict if another component of the organization has the public id or an external reference of
+// component. The fault names the id or the reference.
 func (c *Catalog) checkUnique(ctx context.Context, component *Component) error {
 	if component.PublicID != "" {
 		found, err := c.store.Components.Find(ctx, owned(component.OrganizationID, find.Query{

@@ -15,7 +15,7 @@ type Dashboard struct {
 	Place          int64    `json:"place"`                          // a number that is unique in the organization, see freePlace
 	Name           string   `json:"name" audit:"name"`
 	Slug           string   `json:"slug" audit:"slug"`       // unique on the installation
-	Enabled        bool     `json:"enabled" audit:"enabled"` // false: the public dashboard gives 404
+	Enabled        bool     `json:"enabled" audit:"enabled"` // false: visitors of the dashboard get 404
 	Description    string   `json:"description" audit:"description"`
 	Timezone       string   `json:"timezone" audit:"timezone"` // IANA
 	Locale         string   `json:"locale" audit:"locale"`

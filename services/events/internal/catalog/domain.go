@@ -68,7 +68,7 @@ func (d *Dashboard) proven(host string) bool {
 	return proof != nil && proof.Proven
 }
 
-// proofDueAt returns the time of the next check of a host that is not proven.
+// proofDueAt returns the time of the next check of a host that is not proven. A host that was never checked is due at once.
 func (d *Dashboard) proofDueAt(host string) time.Time {
 	proof := d.proof(host)
 	if proof == nil {

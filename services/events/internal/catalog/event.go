@@ -99,7 +99,7 @@ type Entry struct {
 	ImportKey      string            `json:"importKey"`                      // key of the entry in an import; empty: the entry was not imported
 	Status         Status            `json:"status" audit:"status"`
 	PreviousStatus Status            `json:"previousStatus" audit:"previousStatus,null"` // status of the event before the entry; empty: the entry did not change it, or was stored with a new event
-	Impacts        []ComponentImpact `json:"impacts" audit:"componentImpacts"`           // impacts from Timestamp on
+	Impacts        []ComponentImpact `json:"impacts" audit:"componentImpacts"`           // impacts on components, from Timestamp on
 	Notified       bool              `json:"notified" audit:"notified"`                  // the write of the entry notified at least one channel
 	Message        Rich              `json:"message" audit:"message"`
 	Timestamp      time.Time         `json:"timestamp" audit:"timestamp"` // the time that the message describes; CreatedAt is the time of the write
@@ -208,7 +208,7 @@ type InboundRecord struct {
 	At     time.Time     `json:"at"`
 }
 
-// InboundResult is what a message has changed.
+// InboundResult says what a message of a monitoring tool has done to an event.
 type InboundResult string
 
 const (

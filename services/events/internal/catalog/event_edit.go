@@ -18,10 +18,10 @@ const (
 	maxEntries = 1000 // the event contains all entries, and the row of each entry is written before the response
 )
 
-// EventEdit is an event while a write changes it. An interface assigns title, texts, flags, severity, external id and
+// EventEdit is an event while a write changes it. The App interface assigns title, texts, flags, severity, external id and
 // reminders directly, and nil to PostMortem to delete the post-mortem. For every other change it calls a method, because
 // other fields follow from the change. The legacy interface also assigns type, times and EmailSubject directly, because
-// its rules differ. No interface may assign any other field.
+// its rules differ. No other package may assign any other field.
 type EventEdit struct {
 	*Event
 	Now time.Time
@@ -38,7 +38,7 @@ type EventEdit struct {
 	reminds  bool       // the write only sends a reminder, and does not increase Version
 	request  request
 	asked    topic.Notify  // the channels that the request asks for
-	later    *topic.Notify // the channels that the scheduler notifies; nil: those that follow from asked
+	later    *topic.Notify // the channels that the scheduler notifies; nil: the result of facts.decide
 	notify   topic.Notify  // the channels that the write notifies; see decide
 	silence  topic.Silence // why the write notifies nobody
 }

@@ -255,7 +255,7 @@ func (c *Catalog) PageOfEvents(ctx context.Context, organization string, filter 
 	}
 	events, err := c.store.Events.GetMany(ctx, keys)
 	if filter.ComponentID != "" && slices.ContainsFunc(events, func(e Event) bool { return slices.Contains(e.DashboardIDs, filter.ComponentID) }) {
-		return page, err // ComponentID is the id of a dashboard, and the events are those of the dashboard without components
+		return page, err // ComponentID is the id of a dashboard, so the events are events without components on this dashboard
 	}
 	page.Next = next
 	if err == nil {

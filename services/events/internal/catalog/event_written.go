@@ -122,7 +122,7 @@ func (c *Catalog) publishEvent(ctx context.Context, id string, former []LinkRow,
 // eventPlaces is where an event is shown, or was shown before a write.
 type eventPlaces struct {
 	organization           string
-	components, dashboards []string // dashboards: those of the event without components
+	components, dashboards []string // dashboards: DashboardIDs of an event without components
 }
 
 func placesOf(id string, former []LinkRow, current *Event) (Written, eventPlaces) {
@@ -143,7 +143,7 @@ func placesOf(id string, former []LinkRow, current *Event) (Written, eventPlaces
 	return written, at
 }
 
-// on returns the ids of all dashboards that show the event. holding has the ids of the dashboards by component.
+// on returns the ids of all dashboards that show or showed the event. holding has the ids of the dashboards by component.
 func (p *eventPlaces) on(holding map[string][]string) []string {
 	ids := slices.Clone(p.dashboards)
 	for _, component := range p.components {

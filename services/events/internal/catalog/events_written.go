@@ -134,7 +134,7 @@ func (c *Catalog) writeRows(ctx context.Context, organization string, ids []stri
 	return nil
 }
 
-// replaceAll changes the stored rows of an event to links and updates.
+// replaceAll replaces the stored rows of an event by links and updates.
 func (c *Catalog) replaceAll(ctx context.Context, id string, links map[int64]LinkRow, updates map[int64]UpdateRow) error {
 	return together(
 		func() error {

@@ -93,7 +93,7 @@ type ImportResult struct {
 	Error   string
 }
 
-// importRecord is the subject of the audit entry about an import or its undo. No collection has it.
+// importRecord is the subject of the audit entry about an import or its undo. No collection stores it.
 type importRecord struct {
 	OrganizationID string
 	RunID          string   `audit:"runId"`

@@ -2,8 +2,8 @@ package catalog
 
 import "strings"
 
-// The names of the fields in queries, as far as several packages use them. A field that is not listed here has the name of
-// the JSON member of the record.
+// The names of the fields in queries, as far as several packages use them. Most fields that are not listed here have the
+// name of the JSON member of their record.
 const (
 	FieldOrganization = "organization"
 	FieldID           = "id"

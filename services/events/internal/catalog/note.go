@@ -30,7 +30,7 @@ func (d *EventEdit) AddNote(text string) (Note, error) {
 	return note, nil
 }
 
-// EditNote replaces the text of a note.
+// EditNote replaces the text of the note with the id, or returns NotFound.
 func (d *EventEdit) EditNote(id, text string) error {
 	note, err := d.NoteOf(id)
 	if err = cmp.Or(err, checkNote(text), CheckPlain("note", text, note.Text)); err != nil || text == note.Text {

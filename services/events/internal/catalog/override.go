@@ -59,7 +59,7 @@ func (c *Component) OverrideDueAt() *time.Time {
 	return c.Override.Until
 }
 
-// CountedOverrides returns the times in which states by hand count in the uptime, the earliest first. The last one may
+// CountedOverrides returns the times in which states by hand count in the uptime, the earliest first. The last time may
 // end in the future.
 func (c *Component) CountedOverrides() []OverrideSpan {
 	spans := append([]OverrideSpan{}, c.OverrideSpans...)

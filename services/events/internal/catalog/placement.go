@@ -58,7 +58,7 @@ func (c *Catalog) ReplacePlacements(ctx context.Context, command Command, id str
 	return c.Dashboard(ctx, command.Organization, id)
 }
 
-// Place checks the wanted placements and returns them with Positions in their order. former is the placements of the
+// Place checks the wanted placements and returns them. It numbers Position in their order. former is the placements of the
 // dashboard before the change. Place does not check a group name by the rules for one line if the component has this name
 // in former, because the name may be from before these rules. If a group name is blank or names the component's own
 // group, Place returns an empty GroupName, so that the dashboard follows a later change of that group.

@@ -19,7 +19,8 @@ const (
 )
 
 // SetPostMortem creates the post-mortem, or replaces its texts, its action items and Published without a change of Author
-// and CreatedAt. PublishedAt is set while Published is true. SetPostMortem returns a Conflict if the event is open.
+// and CreatedAt. It sets PublishedAt when Published becomes true, and clears PublishedAt if Published is false. It returns a
+// Conflict if the event is open.
 func (d *EventEdit) SetPostMortem(p PostMortem) error {
 	former := cmp.Or(d.PostMortem, new(PostMortem))
 	if err := p.check(former); err != nil {

@@ -154,7 +154,8 @@ func (d *EventEdit) moveTo(status Status, at time.Time, message string) error {
 	return d.AppendEntry(Entry{Status: status, Message: Rich{message, richtext.Plain}, Timestamp: at})
 }
 
-// arm records, at the end of a write, which steps the scheduler does not have to take any more.
+// arm records, at the end of a write, which starts, ends and reminders the scheduler does not have to do any more
+// (StartedFor, EndedFor and RemindedTo).
 func (d *EventEdit) arm() {
 	if d.Type != Maintenance {
 		return

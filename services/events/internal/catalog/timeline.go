@@ -40,7 +40,8 @@ func (d *EventEdit) Post(in NewEntry) error {
 	return d.appendMove(Advance, entry)
 }
 
-// Reopen opens a closed event again, with an entry. It returns a Conflict if the event is open.
+// Reopen opens a closed event again, with an entry. It returns a Conflict if the event is open, or if transitions does not
+// allow the new status.
 func (d *EventEdit) Reopen(in NewEntry) error {
 	defaults := append(transitions()[Reopen][d.Status], d.Status)
 	entry := Entry{Status: cmp.Or(in.Status, defaults[0]), Message: Rich{in.Message, richtext.Rich}, Timestamp: d.Now, Impacts: in.Impacts}

@@ -40,9 +40,9 @@ func transitions() map[Move]map[Status][]Status {
 }
 
 // Move changes the status as of the time at, or returns a Conflict if transitions does not have the change. at becomes the
-// start of a maintenance that leaves planning or whose start is after at. It becomes the end of an event that closes, unless
-// the start is later and becomes the end. A maintenance that changes from planning to completed gets the same start and
-// end, so reports do not count it.
+// start of a maintenance that leaves planning or whose start is after at. It also becomes the end of an event that closes.
+// If the start of this event is later, the start becomes the end. A maintenance that changes from planning to completed
+// gets the same start and end, so reports do not count it.
 func (d *EventEdit) Move(by Move, to Status, at time.Time) error {
 	from := d.Status
 	if allowed := transitions()[by][from]; !slices.Contains(allowed, to) {

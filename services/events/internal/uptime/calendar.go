@@ -54,7 +54,7 @@ func MonthCalendar(first time.Time, zone *time.Location, at time.Time) Calendar 
 
 func (c Calendar) Today() Day { return c.Days[len(c.Days)-1] }
 
-// Last returns the last n days.
+// Last returns the last n days, or all days if there are fewer.
 func (c Calendar) Last(n int) []Day { return c.Days[max(0, len(c.Days)-n):] }
 
 // Overlapping returns the days that overlap the time between from (inclusive) and to (exclusive).
