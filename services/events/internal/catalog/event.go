@@ -46,7 +46,7 @@ type Event struct {
 	Published bool `json:"published" audit:"publish"` // false: a draft, which visitors do not see and nobody is notified of
 	// PublishedAt is the time at which the event was created as published, or was last changed from a draft. nil: never.
 	PublishedAt             *time.Time `json:"publishedAt" audit:"publishedAt"`
-	Backfilled              bool       `json:"backfilled" audit:"backfilled"`           // the event was created closed, with start and end in the past, or its last import stored it as closed
+	Backfilled              bool       `json:"backfilled" audit:"backfilled"`           // the event was created or last imported as closed, with start and end in the past
 	ExternalID              string     `json:"externalId" audit:"externalId,null"`      // empty: none; unique in the organization while the event is open
 	ReminderMinutes         []int      `json:"reminderMinutes" audit:"reminderMinutes"` // minutes before the planned start of a maintenance
 	HiddenFromDashboard     bool       `json:"hiddenFromDashboard" audit:"hiddenFromDashboard"`
@@ -98,7 +98,7 @@ type Entry struct {
 	PublicID       string            `json:"publicId" audit:"publicId,null"` // see ShownID
 	ImportKey      string            `json:"importKey"`                      // key of the entry in an import; empty: the entry was not imported
 	Status         Status            `json:"status" audit:"status"`
-	PreviousStatus Status            `json:"previousStatus" audit:"previousStatus,null"` // status of the event before the entry; empty: the entry did not change it, or was stored with a new event
+	PreviousStatus Status            `json:"previousStatus" audit:"previousStatus,null"` // status before the entry; empty: no change, or the first entry of a new event
 	Impacts        []ComponentImpact `json:"impacts" audit:"componentImpacts"`           // impacts on components, from Timestamp on
 	Notified       bool              `json:"notified" audit:"notified"`                  // the write of the entry notified at least one channel
 	Message        Rich              `json:"message" audit:"message"`

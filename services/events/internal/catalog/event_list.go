@@ -60,7 +60,7 @@ const (
 	lengthYears = 1024 * 24 * time.Hour
 )
 
-// Endless is the end of open events. No time that an interface accepts is later.
+// Endless is the end of open events. It is on the last day that times in request bodies can have.
 func Endless() time.Time { return time.Date(9999, 12, 31, 0, 0, 0, 0, time.UTC) }
 
 // Until returns the end of the event. It is Endless for an open event, and StartAt for a closed event without any end.

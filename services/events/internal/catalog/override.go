@@ -122,8 +122,8 @@ func (c *Component) settleOverride(former *Override, author Author, now time.Tim
 	return nil
 }
 
-// endOverridesBy ends those overrides of an event's components that were set before the event closed. The event may have
-// closed in an earlier write. The ends leave no audit entry, because the write of the event has an entry.
+// endOverridesBy ends those overrides of a published event's components that were set before the event closed. The event may
+// have closed in an earlier write. The ends leave no audit entry, because the write of the event has an entry.
 func (c *Catalog) endOverridesBy(ctx context.Context, event *Event) error {
 	if event == nil || event.ClosedAt == nil || !event.Published {
 		return nil
