@@ -27,8 +27,8 @@ const (
 	onceParameter = "once"
 	// oncePause is the pause between two checks whether the first POST of the same form has ended.
 	oncePause = 100 * time.Millisecond
-	// importParts is the beginning of the paths to which the page of an import sends files and lines. A member may send
-	// importBody bytes there, in compressed form.
+	// importParts is the beginning of the paths to which the page for the import of a status page sends files and lines. The
+	// body of a member's request to these paths may have importBody bytes, so that it can have many lines in compressed form.
 	importParts = "/console/parts/import/"
 	importBody  = 8 << 20
 	// consoleFiles is the beginning of the paths of the console's style, scripts and icons.
