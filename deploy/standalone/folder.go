@@ -58,7 +58,8 @@ func (f *folder) secret(setting, name string) (string, error) {
 
 // sealSecret returns the secret of the platform. A new secret is durable before the first record is created. If the folder
 // has records, only the secret that sealed them can open them. In this case sealSecret returns an error if the secret is
-// missing, or if it does not match the file secret-mark, which was derived from the secret of the records.
+// missing, or if it does not match the file secret-mark, which was derived from the secret of the records. In a folder of an
+// older version without this file, the secret must match the file secret.
 func (f *folder) sealSecret(setting string) (string, error) {
 	const name, markName, records = "secret", "secret-mark", "documents"
 	sealed, err := os.ReadDir(f.file(records))

@@ -52,7 +52,8 @@ func followHeap() {
 	collected(struct{}{})
 }
 
-// limitMemory sets the memory limit to at least the live heap plus spare bytes.
+// limitMemory sets the memory limit as boundMemory describes. spare is the minimum difference between the limit and the live
+// heap, in bytes.
 func limitMemory(spare int64) {
 	samples := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
 	metrics.Read(samples)

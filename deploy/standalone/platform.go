@@ -254,7 +254,7 @@ func (p *platform) seeder(name string) *seeder {
 	return s
 }
 
-// patienceElsewhere bounds the time to wait for a platform that runs in containers.
+// patienceElsewhere bounds the time for which startElsewhere waits until the platform is ready.
 const patienceElsewhere = time.Minute
 
 // startElsewhere does the first start of a platform that runs in other processes. s.FirstStartAt is the address of its
@@ -322,8 +322,8 @@ type welcome struct {
 	seeded  func() // called when no first start is pending any more
 }
 
-// run does the first start if it is pending and mayStart allows it, and calls seeded. It then waits for the gateway and
-// prints the addresses.
+// run waits for the gateway and prints the addresses. If a first start is pending, run first does it, unless mayStart forbids
+// it, and then calls seeded.
 func (w welcome) run(ctx context.Context) error {
 	var credentials string
 	if w.seed != nil {

@@ -66,8 +66,8 @@ type credentials struct {
 	ConsoleURL     string `json:"consoleUrl"` // link with which the user sets a password for the console
 }
 
-// File names in the data folder. The first start is complete if the file seededMark exists. credentials.json does not mark
-// this, because an operator may move it to a safe place. A first start writes seedingMark before it creates the first
+// File names in the data folder. The first start is complete if the file seededMark exists. The existence of credentials.json
+// does not show this, because an operator may move the file to a safe place. A first start writes seedingMark before it creates the first
 // record.
 const (
 	credentialsFile = "credentials.json"
@@ -97,8 +97,9 @@ func (f *folder) seeded() (organization, setting string, err error) {
 	return organization, setting, err
 }
 
-// unused returns a sentence about the setting if it names another seed than the completed first start had. It returns "" if
-// both are equal, the setting is empty or the default, or no first start is complete.
+// unused returns a remark if the setting names another seed than the completed first start had. The remark ends with the
+// sentence instead. unused returns "" if both seeds are the same, if the setting is empty or the default, or if no first start
+// is complete.
 func (f *folder) unused(setting, instead string) (string, error) {
 	organization, used, err := f.seeded()
 	if err != nil || organization == "" || setting == "" || setting == builtIn || setting == used {

@@ -14,7 +14,7 @@ func Of(body []byte) string {
 	return `"` + base64.RawURLEncoding.EncodeToString(sum[:]) + `"`
 }
 
-// Version returns a strong ETag for a version of a record.
+// Version returns a record's version number as a strong ETag.
 func Version(version int64) string { return `"` + strconv.FormatInt(version, 10) + `"` }
 
 // Allows reports whether the values of an If-Match header contain tag or *, so that the write may proceed. As RFC 9110,
@@ -32,7 +32,7 @@ func Match(ifNoneMatch []string, tag string) bool {
 	})
 }
 
-// names reports whether match returns true for a member of the lists.
+// names reports whether match returns true for a member of one of the comma-separated lists.
 func names(lists []string, match func(string) bool) bool {
 	for _, list := range lists {
 		for candidate := range strings.SplitSeq(list, ",") {

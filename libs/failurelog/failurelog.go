@@ -1,6 +1,6 @@
 // Package failurelog logs outages. While another service is down, the same failure may repeat for thousands of records
-// several times a second. The log gets one line when the failures begin, one line each minute, and one line when they
-// end.
+// several times a second. The log gets one line when the failures begin, at most one line each minute while they
+// continue, and one line when they end.
 package failurelog
 
 import (
@@ -12,15 +12,15 @@ import (
 )
 
 const (
-	reminder = time.Minute // minimum time between two lines about the same outage
+	reminder = time.Minute // minimum time between two lines about failures of the same outage
 	// quiet is the minimum time between the last line about a cause and the first line about its next outage.
 	quiet = 10 * time.Second
 )
 
 // Cause identifies what fails. The log stores every Cause in memory, so a process must use only a few.
 type Cause struct {
-	Message string // text of the log line
-	Of      string // name of the service, database or consumer group; may be empty
+	Message string // text of the log lines about failures
+	Of      string // name of the part that fails, for example a service, a database or a folder; may be empty
 }
 
 // Log logs outages. It is safe for concurrent use.
@@ -43,8 +43,8 @@ type state struct {
 // New returns a Log that writes to log.
 func New(log *slog.Logger) *Log { return &Log{log: log, known: make(map[Cause]*state)} }
 
-// Failed counts a failure. It logs the first failure of an outage, unless the last line about the cause is younger than
-// quiet, and then at most one failure each minute. The attributes describe the failure.
+// Failed counts a failure. In an outage it logs the first failure that comes at least quiet after the last line about the
+// cause, and then at most one failure per reminder. The attributes describe the failure.
 func (l *Log) Failed(ctx context.Context, cause Cause, err error, attributes ...any) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -1,4 +1,4 @@
-// Package fault is the error type of all layers, from the stores to the gateway, and also across calls between
+// Package fault defines the error type of all layers, from the stores to the gateway, and also across calls between
 // services. An error has a kind and a sentence for the client. Its cause appears only in the log. Package web writes
 // errors in the form of the App interface, and package legacy in the form of the legacy interface.
 package fault
@@ -16,16 +16,16 @@ type Kind string
 
 const (
 	Invalid     Kind = "invalid"     // the request is invalid, so a retry cannot succeed
-	Denied      Kind = "denied"      // authentication or the check of the organization failed: 403 without a body
+	Denied      Kind = "denied"      // authentication or another check before the operation failed, for example the rate limit: 403 without a body
 	Forbidden   Kind = "forbidden"   // the role or the plan does not allow the request: 403 with a message
 	NotFound    Kind = "not_found"   // the organization has no such record
-	Gone        Kind = "gone"        // the link was valid, but is used, expired or replaced
+	Gone        Kind = "gone"        // the link was valid, but no longer has an effect, for example because it is used or expired
 	Method      Kind = "method"      // the path does not have this method
-	Conflict    Kind = "conflict"    // a quota, a unique value or a version prevents the write
+	Conflict    Kind = "conflict"    // a quota, a unique value, a version or the state of a record prevents the write
 	TooLarge    Kind = "too_large"   // the body is larger than its limit
 	MediaType   Kind = "media_type"  // the media type of the body is not supported
-	TooMany     Kind = "too_many"    // a limit of tries is reached; see Throttled
-	Unavailable Kind = "unavailable" // a part of the platform cannot be reached; a retry may succeed
+	TooMany     Kind = "too_many"    // a limit of requests or tries is reached; see Throttled
+	Unavailable Kind = "unavailable" // a part of the platform cannot be reached, or the request took too long; a retry may succeed
 	Internal    Kind = "internal"    // any other failure
 )
 
@@ -41,7 +41,7 @@ type Error struct {
 	Err     error  // cause, for the log
 }
 
-// unexpected is the sentence for the client if only operators may see the cause.
+// unexpected is the message of the Internal fault that As returns for an error without a fault.
 const unexpected = "Something went wrong on our side."
 
 // Error returns the text for the log: the field, the message and the cause. It omits the message unexpected, which adds
@@ -66,8 +66,8 @@ func (e *Error) Unwrap() error { return e.Err }
 // adds a header to the response. Because of the header, the console leads the member to the sign-in and back.
 var ErrSignInAgain = New(Forbidden, "Sign in again: this needs a sign-in within the last 10 minutes.")
 
-// Throttled is the error for a caller who exceeds a limit that does not belong to a key. The caller may try again after
-// Wait. Wrap it with the kind TooMany to set the sentence for the client.
+// Throttled is the error for a caller who has reached a limit of requests or tries. The caller may try again after Wait.
+// Wrap a Throttled with the kind TooMany to set the sentence for the client.
 type Throttled struct{ Wait time.Duration }
 
 func (t Throttled) Error() string { return "too much was asked for; wait for " + t.Wait.String() }
@@ -82,7 +82,7 @@ func Field(field, format string, args ...any) *Error {
 	return &Error{Kind: Invalid, Field: field, Message: fmt.Sprintf(format, args...)}
 }
 
-// Within returns err with the name of a member in front of the field. It returns an error without a field unchanged.
+// Within returns err with member and a dot in front of its field. It returns an error without a field unchanged.
 func Within(member string, err error) error {
 	inner, ok := errors.AsType[*Error](err)
 	if !ok || inner.Field == "" {
@@ -98,8 +98,9 @@ func Wrap(kind Kind, err error, format string, args ...any) *Error {
 	return &Error{Kind: kind, Message: fmt.Sprintf(format, args...), Err: err}
 }
 
-// As returns the fault in the chain of err, or an Internal fault with the cause err. If the time limit of a request
-// ended the work, the fault is Unavailable, because a retry may succeed. A Throttled without a fault is TooMany.
+// As returns the fault in the chain of err. If the chain has context.DeadlineExceeded, As returns an Unavailable fault
+// instead, because a retry may succeed. For a Throttled without a fault it returns a TooMany fault, and for any other error
+// an Internal fault with the cause err.
 func As(err error) *Error {
 	fault, ok := errors.AsType[*Error](err)
 	switch {

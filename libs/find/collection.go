@@ -22,7 +22,7 @@ type Collection[T any] interface {
 	CountDistinct(ctx context.Context, field string, query Query) (int64, error)
 
 	Insert(ctx context.Context, item T, messages ...topic.Message) error
-	// The writes below may call their functions several times.
+	// The writes below may call change and decide several times.
 	Update(ctx context.Context, key string, change func(*T) ([]topic.Message, error)) (T, error)
 	Change(ctx context.Context, key string, change func(*T) error) (T, error)
 	Upsert(ctx context.Context, key string, change func(item *T, exists bool) ([]topic.Message, error)) (T, error)
@@ -60,7 +60,7 @@ func Index[T any](items []T, key func(T) string) map[string]T {
 	return index
 }
 
-// Values returns one value of each item.
+// Values returns the result of value for each item.
 func Values[T, V any](items []T, value func(T) V) []V {
 	values := make([]V, len(items))
 	for i, item := range items {
@@ -69,9 +69,9 @@ func Values[T, V any](items []T, value func(T) V) []V {
 	return values
 }
 
-// KeyPage returns one page of the keys of the records that q matches, with the values of fields, and the position of
-// the next page. Its cost does not depend on the number of matching records. This also holds for a condition with
-// up to MaxMerged values of a multi-valued field. Find reads all matching records for such a condition.
+// KeyPage returns one page of the keys of the records that q matches, with the values of fields. next is the position of
+// the next page, or empty on the last page. The cost of KeyPage does not depend on the number of matching records, even for
+// a condition with up to MaxMerged values of a multi-valued field. Find reads all matching records for such a condition.
 func KeyPage[T any](ctx context.Context, from Collection[T], q Query, fields ...string) (rows []Row, next string, err error) {
 	limit := q.Limit
 	q.Limit++

@@ -21,7 +21,7 @@ const (
 	OpAbsent Op = "absent" // Value is a bool: true matches records without the field, false matches records with it
 	OpHas    Op = "has"    // the multi-valued field contains one of Values
 	OpAll    Op = "all"    // the multi-valued field contains all of Values
-	OpText   Op = "text"   // the text field matches Value in the way that Match and Fold say
+	OpText   Op = "text"   // the text field matches Value, as Match and Fold define
 )
 
 // Match is the part of a text that an OpText condition compares.
@@ -107,8 +107,8 @@ type Query struct {
 	Offset int
 	// After is the Next of the previous Page, or a Row.Position. The result starts after this position.
 	After string
-	// Scan names a declared index for conditions or an order that no index serves. The records within the equality
-	// prefix of the named index are then examined one by one. If Scan is empty, an index must serve the whole query.
+	// Scan names a declared index for conditions or an order that no index serves. The records that match
+	// the conditions on the first fields of this index are then examined one by one. If Scan is empty, an index must serve the whole query.
 	Scan string
 }
 

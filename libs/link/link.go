@@ -67,7 +67,7 @@ func (l Links[R]) Code(text string) string {
 // Open returns the record of a link. It returns fault.NotFound if this platform did not create the token for the purpose,
 // and fault.Gone if the record is deleted or its state has changed. Otherwise it calls check, which returns an error if the
 // record does not permit the purpose, and returns this error. A write on behalf of the link must call allow with the
-// stored record. allow repeats these checks.
+// stored record. allow checks the state again and calls check.
 func (l Links[R]) Open(ctx context.Context, purpose, token string, get func(ctx context.Context, id string) (R, error), check func(R) error) (record R, allow func(R) error, err error) {
 	raw, err := base64.RawURLEncoding.Strict().DecodeString(token)
 	const size = idSize + stateSize
@@ -104,7 +104,7 @@ func Ended() error {
 	return fault.New(fault.Gone, "This link was used, has expired, or was replaced by a newer one.")
 }
 
-// EndedIfMissing returns Ended if err says that the record does not exist, and err otherwise.
+// EndedIfMissing returns Ended if err is a NotFound fault, and err otherwise.
 func EndedIfMissing(err error) error { return fault.IfMissing(err, Ended()) }
 
 // ErrNoOffer is in the chain of the errors that NoOffer returns.
@@ -116,7 +116,7 @@ func NoOffer(cause error) error {
 	return fault.Wrap(fault.NotFound, errors.Join(ErrNoOffer, cause), "There is no dashboard that offers this to visitors.")
 }
 
-// NoOfferIfMissing returns NoOffer if err says that the record does not exist, and err otherwise.
+// NoOfferIfMissing returns NoOffer if err is a NotFound fault, and err otherwise.
 func NoOfferIfMissing(err error) error { return fault.IfMissing(err, NoOffer(err)) }
 
 // Choice is a component that a visitor can choose.

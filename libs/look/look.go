@@ -1,6 +1,6 @@
-// Package look is the look that all pages of Bellbuoy share: those of visitors and those of members. It contains the
-// colours of both themes, the icons of states, and the base style. All of them have one source, so that the console
-// and the public page look like one product.
+// Package look contains the parts of the design that the pages of visitors and of members share: the colours of both
+// themes, the icons of states, and the base style. The console and the public page use the same parts, so that they look
+// like one product.
 package look
 
 import (
@@ -11,11 +11,11 @@ import (
 //go:embed base.css
 var base string
 
-// Base returns the style that every page begins with, after its colours.
+// Base returns the CSS that each page has after its colours (Colors) and before its own style.
 func Base() string { return base }
 
-// Icon is the icon of a state in 16 by 16 units. Class is the class of the state. The element with the class f has the
-// colour of the state.
+// Icon is the icon of a state in 16 by 16 units. Class is the CSS class of the state. The element with the class f
+// has the colour of the state.
 type Icon struct {
 	Class  string
 	Markup template.HTML

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// color is red, green and blue.
+// color has the parts red, green and blue.
 type color [3]uint8
 
 // parseColor returns the colour of #rrggbb, and false for any other text.
@@ -43,8 +43,8 @@ func contrast(a, b color) float64 {
 // minContrast is the lowest contrast that text may have (WCAG 2.2, 1.4.3).
 const minContrast = 4.5
 
-// readable mixes c with as little black as necessary for minContrast on all backgrounds. If the first background is
-// dark, it mixes c with white instead.
+// readable returns c, mixed with as little black as necessary for minContrast on all backgrounds. If the first background
+// is dark, readable mixes c with white instead of black.
 func readable(c color, backgrounds ...color) color {
 	target := color{}
 	if backgrounds[0].luminance() < 0.18 {
@@ -92,8 +92,8 @@ func Dark() Palette {
 	}
 }
 
-// Branded returns the palette with the colour primary (#rrggbb), made readable, as its accent. It returns the palette
-// unchanged if primary is no colour.
+// Branded returns the palette with the accent readable(primary). It returns the palette unchanged if primary is not a colour
+// #rrggbb.
 func (p Palette) Branded(primary string) Palette {
 	if own, ok := parseColor(primary); ok {
 		p.accent = readable(own, p.ground, p.card)

@@ -47,7 +47,7 @@ func (v *Value[T]) UnmarshalJSONFrom(decoder *jsontext.Decoder) error {
 // State reports whether the member was sent and whether it is null. Package web uses it, because it does not know T.
 func (v Value[T]) State() (sent, null bool) { return v.Sent, v.Null }
 
-// Element returns Value, which is the zero T in a zero member. The document generator reads the type T from the result.
+// Element returns Value, which is the zero T in a zero member. deploy/standalone/generate reads the type T from the result.
 func (v Value[T]) Element() any { return v.Value }
 
 // OrNull returns nil for the zero T, so that JSON contains null. For any other value it returns a pointer to the value.

@@ -9,7 +9,8 @@ func Refusal(status int, description string, headers ...string) web.Response {
 
 func htmlContent() web.Content { return web.Content{Media: "text/html", Of: ""} }
 
-// Subscribed describes the responses to a visitor's request for a subscription.
+// Subscribed describes the responses to a visitor's request for a subscription. unknown describes the response 404, wrong
+// the response 422.
 func Subscribed(unknown, wrong string) []web.Response {
 	return []web.Response{
 		{Status: 202, Description: "The request was sent as JSON.", Contents: []web.Content{{Media: "application/json", Of: SentView{}, Example: `{"status": "sent"}`}}},

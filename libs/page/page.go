@@ -62,8 +62,8 @@ type Boxes struct {
 	Choices               []link.Choice
 }
 
-// Refuse sets Problem and returns true if field, the field of an error, is that of the boxes. Otherwise it returns
-// false.
+// Refuse sets Problem and returns true if field, the field of an error, is componentIds or an element of it. Otherwise it
+// returns false.
 func (b *Boxes) Refuse(w *words.Locale, form url.Values, field string) bool {
 	if name, _, _ := strings.Cut(field, "["); name != "componentIds" {
 		return false
@@ -192,8 +192,8 @@ func plainFrame(lang string) peer.Frame {
 	}
 }
 
-// Private sets headers that prevent caches, referrers and search engines from storing or passing on the URL, which
-// may contain a token.
+// Private sets headers so that caches do not store the page, browsers do not send its URL as a referrer, and search engines
+// do not list it, because the URL may contain a token. Browsers also do not guess the media type of the page.
 func Private(c *gin.Context) {
 	c.Header("Cache-Control", "no-store")
 	c.Header("Referrer-Policy", "no-referrer")

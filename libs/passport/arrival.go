@@ -8,7 +8,7 @@ import (
 // arrivalHeader is the name of the header with an Arrival. Clients cannot send it, see HeaderPrefix.
 const arrivalHeader = HeaderPrefix + "Arrival"
 
-// Arrival is what the gateway saw of a request. The gateway sends an Arrival with requests to the page Setup of the console.
+// Arrival describes a request as the gateway received it, and the gateway. The gateway sends an Arrival with requests to the page Setup of the console.
 // The page compares the Arrival with the settings. An Arrival is not part of the passport, because the gateway sends one
 // passport with many requests.
 type Arrival struct {

@@ -53,7 +53,7 @@ func CookieName(base, name string) string {
 // ErrNoAPI is the error for members of an organization whose plan does not include the API.
 var ErrNoAPI = fault.New(fault.Forbidden, "The plan of your organization does not include the API.")
 
-// Life is the time after which a signed passport expires.
+// Life is the time after which a signed passport expires at the latest.
 const Life = 60 * time.Second
 
 // Surface is the interface through which a request came.
@@ -62,7 +62,7 @@ type Surface string
 const (
 	Legacy   Surface = "legacy"   // /api/v1, with an ApiKey
 	App      Surface = "app"      // /app, with a Bearer key
-	Public   Surface = "public"   // dashboards and other paths that need no key
+	Public   Surface = "public"   // dashboards and other paths that need no API key
 	Operator Surface = "operator" // /operator/v1, for the owner of the installation
 	Peer     Surface = "peer"     // calls from one service to another
 	Console  Surface = "console"  // /console, with a session or signed out

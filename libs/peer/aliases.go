@@ -19,8 +19,8 @@ const MaxAlias = 200
 // incidents/{id}, if {id} is a UUID and the path is no alias, to the page of an event.
 const incidentsFolder = "incidents"
 
-// FormerAddresses returns the present path for a path that every page has on Statuspage: uptime, and the paths in the folder
-// subscriptions. It returns "" for any other path.
+// FormerAddresses returns the present path for below if below is a path that every page has on Statuspage: uptime, or a path
+// in the folder subscriptions. It returns "" for any other path.
 func FormerAddresses(below string) string {
 	switch folder, _, in := strings.Cut(below, "/"); {
 	case below == "uptime":
@@ -48,7 +48,8 @@ func isAlias(path string) bool {
 		strings.Trim(path, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._/-") == ""
 }
 
-// ownFolders returns the first segments of the paths that each dashboard has, and of those that FormerAddresses knows.
+// ownFolders returns the first segments of the paths that each dashboard has, and of the paths for which FormerAddresses
+// returns a present path.
 func ownFolders() []string {
 	folders := []string{"api", "enter", "uptime", "subscriptions"}
 	for _, file := range DashboardFiles() {
@@ -64,8 +65,8 @@ func AliasTarget(file string) (present string, ok bool) {
 	return strings.TrimPrefix(file, "/"), slices.ContainsFunc(DashboardFiles(), func(f DashboardFile) bool { return f.Path == file && !f.HasParameter() })
 }
 
-// AliasTable is the aliases of a dashboard: one line for each, in the order of the aliases, with the alias, a space and the
-// present path. It is one text, because a gateway keeps many aliases: 100,000 aliases of 30 bytes take 8 MB.
+// AliasTable contains the aliases of a dashboard in sorted order. Each line has an alias, a space and the present path. The
+// table is one text, because a gateway caches many aliases: 100,000 aliases of 30 bytes take 8 MB.
 type AliasTable []byte
 
 // MaxAliasTable is the maximum size of an AliasTable, in bytes.
@@ -76,8 +77,8 @@ func (t AliasTable) Add(path, present string) AliasTable {
 	return append(append(append(append(t, path...), ' '), present...), '\n')
 }
 
-// Find returns the present path of the alias below, with or without a final slash. It returns false if the table does not
-// have this alias.
+// Find returns the present path of an alias. below is the alias, with or without a final slash. Find returns false if the
+// table does not have the alias.
 func (t AliasTable) Find(below string) (present string, ok bool) {
 	path := strings.TrimSuffix(below, "/")
 	if !isAlias(path) {

@@ -43,7 +43,7 @@ type Destinations struct {
 	Now func() time.Time
 
 	mu             sync.Mutex
-	recent, former kept // destinations read in the current period and in the one before
+	recent, former kept // destinations that were read in the current period, and in the period before it
 	sweeping       bool
 	organizations  map[string]*organization
 }
@@ -81,7 +81,7 @@ type versionReply struct {
 	err        error
 }
 
-// KeepDestinations returns a client that resolves with its argument and caches the destinations.
+// KeepDestinations returns a client that calls of.Resolve and caches the destinations.
 func KeepDestinations(of Versions) *Destinations {
 	return &Destinations{Versions: of, Now: time.Now, organizations: make(map[string]*organization)}
 }
@@ -186,7 +186,8 @@ func (d *Destinations) find(organization string, query topic.ResolveQuery, reply
 	return unknown
 }
 
-// keep caches destinations that were read after the version of the organization. It does not cache destinations of deleted recipients.
+// keep caches destinations. version is the version of the organization's recipients that was read before them. keep does not
+// cache destinations of deleted recipients.
 func (d *Destinations) keep(of string, found []topic.Destination, version int64, read time.Time) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -211,8 +212,9 @@ func (d *Destinations) keep(of string, found []topic.Destination, version int64,
 	}
 }
 
-// sweepLocked starts a timer. Every destinationTime, the destinations of the former period are dropped, and the organizations
-// whose last Resolve was more than twice destinationTime ago. The timer ends when no destination is cached.
+// sweepLocked starts a timer unless it runs. Every destinationTime, the timer drops the destinations of the former period, and
+// the organizations whose last Resolve was more than twice destinationTime ago. When no destination is cached, the timer drops
+// all organizations and ends.
 func (d *Destinations) sweepLocked() {
 	if d.sweeping {
 		return

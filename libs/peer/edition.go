@@ -51,7 +51,7 @@ type Access struct {
 	// Password identifies the current password of the page. It changes with each new password, and is not derived
 	// from the password. It is empty unless Mode is AccessPassword.
 	Password string `json:"password"`
-	// FeedKey opens the feeds of a private page as the query parameter "key". Empty: the page is public.
+	// FeedKey opens the feeds and the calendar of a private page as the query parameter "key". Empty: the page is public.
 	FeedKey string `json:"feedKey"`
 }
 

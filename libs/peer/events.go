@@ -9,8 +9,9 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
 
-// ComponentQuery selects components by ids, or by conditions on the fields legacyId, name, description, group, hidden
-// and hiddenFromNotifications. Exactly one of the two is set.
+// ComponentQuery selects components by ids. If IDs is empty, it selects the components that match all conditions of Where, on
+// the fields legacyId, name, description, group, hidden and hiddenFromNotifications. If both are empty, it selects all
+// components of the organization.
 type ComponentQuery struct {
 	IDs   []string         `json:"ids,omitempty"`
 	Where []find.Condition `json:"where,omitempty"`
@@ -44,7 +45,7 @@ func (e Events) FirstDashboard(ctx context.Context, organization string) (topic.
 	return get[topic.DashboardRecord](ctx, e.Client, organization, "/dashboards/first")
 }
 
-// Dashboards returns those dashboards of the organization with the ids that exist.
+// Dashboards returns the organization's dashboards with the ids. It omits ids of dashboards that do not exist.
 func (e Events) Dashboards(ctx context.Context, organization string, ids []string) ([]topic.DashboardRecord, error) {
 	return post[[]topic.DashboardRecord](ctx, e.Client, organization, "/dashboards/lookup", ids)
 }

@@ -157,12 +157,12 @@ func call[T any](ctx context.Context, c *Client, organization, method, path stri
 	return out, err
 }
 
-// get reads from a path below that of the organization.
+// get returns the decoded response to a GET of a path below that of the organization.
 func get[T any](ctx context.Context, c *Client, organization, path string) (T, error) {
 	return call[T](ctx, c, organization, http.MethodGet, organizationPath(organization, path), nil)
 }
 
-// post sends in to a path below that of the organization.
+// post sends in to a path below that of the organization and returns the decoded response.
 func post[T any](ctx context.Context, c *Client, organization, path string, in any) (T, error) {
 	return call[T](ctx, c, organization, http.MethodPost, organizationPath(organization, path), in)
 }

@@ -12,22 +12,22 @@ import (
 // mail addresses and phone numbers, identity stores members. Identity offers only Resolve.
 type Recipients struct{ *Client }
 
-// destinations are decoded by topic.Unpack.
+// destinations is the response type that Client.call decodes with topic.Unpack.
 type destinations []topic.Destination
 
-// Concerned returns one page of the recipients that the change concerns.
+// Concerned returns one page of the recipients that the change in query concerns.
 func (r Recipients) Concerned(ctx context.Context, organization string, query topic.RecipientQuery) (topic.RecipientPage, error) {
 	return post[topic.RecipientPage](ctx, r.Client, organization, "/recipients/concerned", query)
 }
 
-// Count returns to how many recipients a message about the change would be sent. It does not count paused and suppressed
-// recipients. Only the subscribers service offers Count. query.After has no effect.
+// Count returns the number of recipients to which a message about the change in query would be sent, at most query.Limit. It
+// does not count paused and suppressed recipients. Only the subscribers service offers Count. query.After has no effect.
 func (r Recipients) Count(ctx context.Context, organization string, query topic.RecipientQuery) (topic.RecipientCount, error) {
 	return post[topic.RecipientCount](ctx, r.Client, organization, "/recipients/count", query)
 }
 
-// Explain returns the recipients that have the address or the URL of the query, and why a change does not concern them. Only
-// integrations and subscribers offer Explain.
+// Explain returns the recipients that have the address or the URL of the query. For each recipient and each change of the
+// query, it returns whether the change concerns the recipient, and if not, why. Only integrations and subscribers offer Explain.
 func (r Recipients) Explain(ctx context.Context, organization string, query topic.ExplainQuery) (topic.Explanation, error) {
 	return post[topic.Explanation](ctx, r.Client, organization, "/recipients/explain", query)
 }
@@ -52,7 +52,7 @@ func (r Recipients) ForgetComponent(ctx context.Context, organization, component
 // Endpoints is the client of integrations for questions about endpoints.
 type Endpoints struct{ *Client }
 
-// IsOnlyComponent reports whether an endpoint of the organization names this component and no other.
+// IsOnlyComponent reports whether a verified endpoint of the organization names this component and no other.
 func (e Endpoints) IsOnlyComponent(ctx context.Context, organization, component string) (bool, error) {
 	return get[bool](ctx, e.Client, organization, "/endpoints/components/"+url.PathEscape(component)+"/only")
 }

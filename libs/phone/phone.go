@@ -14,7 +14,7 @@ const Wanted = "must be a possible phone number: a plus sign, the country code a
 // shortest numbers in use have 8 digits.
 var number = regexp.MustCompile(`^\+[0-9]{8,15}$`)
 
-// written matches a number as people write it.
+// written matches a number as people write it, with blanks, parentheses, dots, slashes and hyphens.
 var written = regexp.MustCompile(`^\+[0-9][0-9 ()./-]{6,38}$`)
 
 // IsNumber reports whether the text is a plus sign and 8 to 15 digits.

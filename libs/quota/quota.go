@@ -1,5 +1,5 @@
-// Package quota limits how often visitors and members cause messages or try secrets. It counts in Redis, for all processes
-// that use the same Redis together.
+// Package quota limits how often visitors, members and operators cause messages or try secrets. It counts in Redis, for all
+// processes that use the same Redis together.
 //
 // Decisions:
 //
@@ -74,7 +74,7 @@ func (c *Counter) Take(ctx context.Context, key string, limit Limit) (wait time.
 	return c.use(ctx, key, limit, 1)
 }
 
-// use counts 1 or 0 uses of the key. With 0 uses it only returns the time until the key can be used again.
+// use counts 1 or 0 uses of the key, as Take does. With 0 uses it only returns the time until the key can be used again.
 func (c *Counter) use(ctx context.Context, key string, limit Limit, uses int) (wait time.Duration) {
 	left, err := c.script.Run(ctx, c.client, []string{"quota:" + key}, limit.Uses, limit.Window.Milliseconds(), uses).Int64()
 	if err != nil {

@@ -16,7 +16,7 @@ const (
 	signInAgain    = 10  // failures of a signed-in user who proves the password again
 	secondFactors  = 5   // wrong codes in one sign-in
 	refusalsOf     = 1   // audit entries about refusals of one user
-	refusalsFrom   = 3   // audit entries about refusals from one IP address; no more names can reach signInPair there
+	refusalsFrom   = 3   // audit entries about refusals from one IP address; with signInFrom, at most 3 names can reach signInPair
 	linksTo        = 3   // links for a forgotten password to one user
 	linkWindow     = time.Hour
 	secondFactorIn = 15 * time.Minute // longer than a sign-in may take
@@ -39,7 +39,7 @@ func signIn(ip, name string) []counted {
 }
 
 // SignInWait returns the time until somebody at the IP address may try to sign in with the name, or 0. It counts
-// nothing. Without a name, only the limit of the address holds.
+// nothing. Without a name, only the limit of the IP address applies.
 func (c *Counter) SignInWait(ctx context.Context, ip, name string) (wait time.Duration) {
 	for _, k := range signIn(ip, name) {
 		wait = max(wait, c.use(ctx, k.key, k.limit, 0))

@@ -9,7 +9,8 @@ import (
 	"time"
 )
 
-// Limits of visitors. They hold for all dashboards of the installation together.
+// Limits of visitors, for all dashboards of the installation together. IPv6 addresses of one /64 network (see network) count
+// as one IP address.
 const (
 	mailsFrom  = 30 // mails that one IP address causes
 	mailWindow = time.Hour

@@ -7,14 +7,14 @@ import (
 	"unicode/utf8"
 )
 
-// CardText converts HTML that this package has rendered into the Markdown of the text blocks
-// of an Adaptive Card: bold, italic, links and lists. A heading becomes a bold line, all other
-// elements become text. CardText escapes characters of the text that have a meaning in
-// Markdown. It omits emphasis that Markdown cannot express in its place, such as within a word.
+// CardText returns the Markdown for a text block of an Adaptive Card. safe is HTML that this
+// package has rendered. The Markdown has bold, italic, links and lists. A heading becomes a bold
+// line, all other elements become text. CardText escapes characters of the text that have a meaning
+// in Markdown. It omits emphasis that Markdown cannot express in its place, such as within a word.
 func CardText(safe string) string { return cardDialect().join(linesOf(safe, false)) }
 
-// CardPlain escapes plain text so that a text block of an Adaptive Card shows it unchanged. Each
-// line becomes a paragraph.
+// CardPlain escapes plain text, so that a text block of an Adaptive Card shows no character as
+// Markdown. Each line that is not blank becomes a paragraph.
 func CardPlain(text string) string {
 	var lines []line
 	for part := range strings.SplitSeq(visible(text), "\n") {
@@ -38,8 +38,8 @@ func cardDialect() dialect {
 	}}
 }
 
-// join joins lines. List items follow each other. All other lines become paragraphs,
-// because Markdown ignores a single line break.
+// join joins the lines that have text. A list item follows the item before it after one line break.
+// All other lines become paragraphs, because Markdown ignores a single line break.
 func (d dialect) join(lines []line) string {
 	var out strings.Builder
 	level := -1 // the depth of the previous item; -1 if there is none
@@ -58,7 +58,7 @@ func (d dialect) join(lines []line) string {
 		if l.marker == "" {
 			level = -1
 		} else {
-			level = min(l.depth, level+1) // the item around this one has no line if it has no text
+			level = min(l.depth, level+1) // the parent item has no line if it has no text
 		}
 		// An indentation of four blanks nests an item, both in a bullet list and in a numbered list.
 		marker := l.marker
@@ -79,7 +79,7 @@ func (d dialect) line(l line) string {
 			after, _ = utf8.DecodeRuneInString(l.runs[i+1].text)
 		}
 		if r.exact {
-			r.text = strings.ReplaceAll(r.text, " ", "\u00a0") // a card would merge ordinary blanks
+			r.text = strings.ReplaceAll(r.text, " ", "\u00a0") // an Adaptive Card would merge ordinary blanks
 		}
 		text := d.run(r, before, after)
 		before, _ = utf8.DecodeLastRuneInString(text)
@@ -88,8 +88,8 @@ func (d dialect) line(l line) string {
 	return d.escapeStart(strings.Trim(out.String(), " "))
 }
 
-// run returns the text of a run between two characters. White space at the ends of the run is outside of the signs of
-// emphasis in the result.
+// run returns a run in the notation. before and after are the characters next to the run. White space at the ends of the run
+// is outside of the signs of emphasis in the result.
 func (d dialect) run(r run, before, after rune) string {
 	core := strings.Trim(r.text, " \u00a0")
 	if core == "" {
@@ -127,7 +127,8 @@ func apart(c rune) bool {
 	return unicode.IsSpace(c) || unicode.IsPunct(c) && c != '*' && c != '_' && c != '\\'
 }
 
-// cardLink escapes an address for the brackets of a link.
+// cardLink percent-encodes the characters of an address that could end the address or the link in a notation, and all
+// characters that are not printable ASCII.
 func cardLink(href string) string {
 	var out strings.Builder
 	for _, c := range []byte(href) {

@@ -5,19 +5,19 @@ import (
 	"unicode"
 )
 
-// ChatText converts HTML that this package has rendered into the HTML of a text in a card of Google Chat: bold,
-// italic, links and line breaks. A list item becomes a line with its bullet or number. A heading becomes a bold
-// line, all other elements become text.
+// ChatText returns the HTML for a text in a card of Google Chat. safe is HTML that this package has rendered. The result has
+// bold, italic, links and line breaks. A list item becomes a line with its bullet or number. A heading becomes a bold line,
+// all other elements become text.
 func ChatText(safe string) string { return joinChat(linesOf(safe, false)) }
 
-// ChatPlain escapes plain text so that a text in a card of Google Chat shows it unchanged.
+// ChatPlain trims and escapes plain text, so that a text in a card of Google Chat shows no character as HTML.
 func ChatPlain(text string) string {
 	return strings.ReplaceAll(escapeChat(strings.TrimSpace(visible(text))), "\n", "<br>")
 }
 
-// ChatUnmarked replaces the characters that are markup outside of a card of Google Chat by similar ones, because Chat
-// has no escape for them. So the text contains no formatting, no link whose text differs from its address, and no
-// mention.
+// ChatUnmarked replaces the characters that are markup in a message of Google Chat outside of a card by similar characters,
+// because Chat has no escape for them. So the text contains no formatting, no link whose text differs from its address, and
+// no mention.
 func ChatUnmarked(text string) string { return chatLookalikes.Replace(visible(text)) }
 
 // The replacers never change.
@@ -26,7 +26,8 @@ var (
 	chatEntities   = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", "\t", " ")
 )
 
-// joinChat joins lines. List items follow each other. An empty line separates all other lines.
+// joinChat joins the lines that have text. A list item follows the item before it after one line break. An empty line separates
+// all other lines.
 func joinChat(lines []line) string {
 	var out strings.Builder
 	listed := false
@@ -62,7 +63,7 @@ func (l line) chat() string {
 func (r run) chat() string {
 	text := escapeChat(r.text)
 	if r.exact {
-		text = strings.ReplaceAll(text, " ", "\u00a0") // a card would merge ordinary blanks
+		text = strings.ReplaceAll(text, " ", "\u00a0") // a card of Google Chat would merge ordinary blanks
 	}
 	if strings.TrimSpace(text) == "" {
 		return text

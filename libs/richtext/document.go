@@ -22,8 +22,8 @@ type node struct {
 	content      []*node
 }
 
-// kindOf returns the HTML element of a kind of node, and the kinds of node that it may contain. Other kinds are not
-// supported: the specification excludes headings, block quotes and code blocks, and names no others.
+// kindOf returns the HTML element of a kind of node, and the kinds of node that the kind may contain. known is false for all
+// other kinds: the specification excludes headings, block quotes and code blocks, and names no others.
 func kindOf(name string) (tag string, content []string, known bool) {
 	blocks := []string{"paragraph", "bulletList", "orderedList"}
 	switch name {
@@ -68,7 +68,7 @@ func isDocument(text string) (doc map[string]any, is bool) {
 	return doc, doc["type"] == "doc"
 }
 
-// decode returns the node of a JSON value. It ignores the attributes of nodes, because editors add some that change
+// decode returns the node of a JSON value. depth is the depth of the node in the document. decode ignores the attributes of nodes, because editors add some that change
 // nothing, such as the start of a list or an empty alignment.
 func decode(value any, depth int) (*node, *problem) {
 	members, ok := value.(map[string]any)

@@ -143,7 +143,7 @@ func (f *fragment) tag(token html.Token, opens bool) {
 
 func (f *fragment) block() *node { return f.open[len(f.open)-1] }
 
-// enter starts a block below the innermost one.
+// enter starts a block within the innermost open block.
 func (f *fragment) enter(kind string) {
 	n := &node{kind: kind}
 	f.block().content = append(f.block().content, n)

@@ -9,14 +9,14 @@ import (
 // The notation is how people type a Rich text: **bold**, *italic*, [text](address), and lists of lines that begin with
 // "- " or "1. ". An empty line separates paragraphs. A line break is a hardBreak. The lines of a list item after the first
 // are indented by at least two blanks. Two empty lines separate two lists of the same kind. A backslash removes the
-// special meaning of the next character. At the end of a line it stands for nothing, so a line with only a backslash is a line
-// without text that does not separate paragraphs.
+// special meaning of the next character. A backslash at the end of a line is omitted. So a line with only a backslash is a
+// line without text that does not separate paragraphs.
 //
 // Decision: this is a part of CommonMark with simpler rules, because each structured document must have a notation that
 // reads back as the same document. CommonMark cannot express bold text with a blank at its end, for example.
 
-// Document returns the structured document of a text in the notation. Every notation is valid. Characters that are not valid
-// formatting are text.
+// Document returns the structured document of a text in the notation. Every text is valid notation: characters that are not
+// valid formatting are text.
 func Document(notation string) string {
 	lines := strings.Split(visible(notation), "\n")
 	for i, line := range lines {
@@ -84,7 +84,7 @@ func (n *node) normal() *node {
 
 func (n *node) isList() bool { return n.kind == "bulletList" || n.kind == "orderedList" }
 
-// like reports whether two nodes are texts of the same style.
+// like reports whether two nodes are texts of the same style and with the same link.
 func (n *node) like(other *node) bool {
 	return n.kind == "text" && other.kind == "text" && n.bold == other.bold && n.italic == other.italic && n.href == other.href
 }

@@ -104,7 +104,7 @@ func (r *inlineReader) toggle(run *starRun) {
 	r.text.WriteString(strings.Repeat("*", literal))
 }
 
-// flush ends the present text.
+// flush adds the collected characters to the nodes as a text.
 func (r *inlineReader) flush() {
 	if r.text.Len() == 0 {
 		return

@@ -144,13 +144,14 @@ func signsOf(lines []string) (signs []sign) {
 	return signs
 }
 
-// linkSpan is a link in a paragraph. Its text is between its first bracket and shut, and its address between shut and end.
+// linkSpan is a link in a paragraph. shut is the index of the bracket ] after its text, end the index of the bracket ) after
+// its address.
 type linkSpan struct {
 	shut, end int
 	href      string
 }
 
-// maxAddress is the maximum number of characters of an address in the notation and the bracket after it.
+// maxAddress is the maximum number of characters of an address in the notation, including the bracket after the address.
 const maxAddress = 2048
 
 // linksIn returns the links of a paragraph by the index of their first bracket.

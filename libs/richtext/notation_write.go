@@ -46,8 +46,8 @@ func emptyLines(former, next *node) int {
 	return 1
 }
 
-// noteParagraph returns the lines of a paragraph. It escapes all characters that may have a meaning only if readBlocks would
-// return another paragraph without this.
+// noteParagraph returns the lines of a paragraph. It first escapes few characters. If readBlocks returns another paragraph for
+// these lines, it escapes all characters that may have a meaning.
 func noteParagraph(content []*node, depth int) []string {
 	plain := inlineWriter{content: content}
 	lines := plain.write()
@@ -108,7 +108,7 @@ func (w *inlineWriter) becomeFor(i int) {
 	w.text(n.text, w.line.Len() == 0 || opens, after.kind == "hardBreak" || closes)
 }
 
-// become closes and opens styles and links. A style that was opened within a link and ends with the link is closed
+// become writes the signs that close and open styles and links, so that those of next are open. A style that was opened within a link and ends with the link is closed
 // within the link.
 func (w *inlineWriter) become(next node) {
 	former := w.style

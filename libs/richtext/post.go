@@ -7,11 +7,12 @@ import (
 	"unicode"
 )
 
-// SlackText converts HTML that this package has rendered into the notation of Slack (mrkdwn): bold, italic, links and
-// lists. A heading becomes a bold line, all other elements become text. No text of it mentions anybody.
+// SlackText returns a text in the notation of Slack (mrkdwn) with bold, italic, links and lists. safe is HTML that this
+// package has rendered. A heading becomes a bold line, all other elements become text. The result mentions nobody.
 func SlackText(safe string) string { return slackDialect().join(linesOf(safe, false)) }
 
-// SlackPlain returns plain text for a text object of Slack that has no notation.
+// SlackPlain returns plain text for a text object of Slack of the type plain_text: the result of Shown, trimmed, with blanks
+// instead of tabs.
 func SlackPlain(text string) string {
 	return strings.TrimSpace(strings.ReplaceAll(Shown(text), "\t", " "))
 }
@@ -19,19 +20,19 @@ func SlackPlain(text string) string {
 // SlackEscape escapes the characters that can start a mention or a link in a text of Slack.
 func SlackEscape(text string) string { return slackEntities.Replace(Shown(text)) }
 
-// DiscordText converts HTML that this package has rendered into the Markdown of Discord: bold, italic, links and lists.
-// A heading becomes a bold line, all other elements become text. No text of it mentions anybody.
+// DiscordText returns a text in the Markdown of Discord with bold, italic, links and lists. safe is HTML that this package
+// has rendered. A heading becomes a bold line, all other elements become text. The result mentions nobody.
 func DiscordText(safe string) string { return discordDialect().join(linesOf(safe, false)) }
 
 // DiscordPlain escapes Markdown and mentions in a text, and trims it.
 func DiscordPlain(text string) string { return plainLines(text, discordSigns) }
 
-// MarkdownText converts HTML that this package has rendered into the Markdown of chat programs that accept the messages of
-// Slack, such as Mattermost and Rocket.Chat: bold, italic, links and lists. A heading becomes a bold line, all other
-// elements become text. No text of it mentions anybody.
+// MarkdownText returns a text in the Markdown of chat programs that accept the messages of Slack, such as Mattermost and
+// Rocket.Chat, with bold, italic, links and lists. safe is HTML that this package has rendered. A heading becomes a bold line,
+// all other elements become text. The result mentions nobody.
 func MarkdownText(safe string) string { return markdownDialect().join(linesOf(safe, false)) }
 
-// MarkdownPlain escapes plain text so that the chat programs of MarkdownText show it unchanged.
+// MarkdownPlain escapes the Markdown of MarkdownText and mentions in a text, and trims it.
 func MarkdownPlain(text string) string { return plainLines(text, markdownSigns) }
 
 // Unmentioned writes a space without width after each @, so that no name in the text is notified.
@@ -98,8 +99,8 @@ func markdownDialect() dialect {
 	}}
 }
 
-// escapeSigns writes a backslash before each of the signs, and a space without width after each @. A tab becomes a
-// blank. text is a result of Shown.
+// escapeSigns returns text with a backslash before each of the signs, and a space without width after each @. A tab becomes
+// a blank. text is a result of Shown.
 func escapeSigns(text, signs string) string {
 	var out strings.Builder
 	for _, c := range text {
@@ -121,8 +122,8 @@ func escapeSigns(text, signs string) string {
 // never changes.
 var looksLikeAddress = regexp.MustCompile(`^(?i:[a-z][a-z0-9+.-]*:)?(?://)?([^\s/?#@]+@)?([\pL\pN-]+(?:\.[\pL\pN-]+)+)(?::\d+)?(?:[/?#]\S*)?$`)
 
-// trueText returns the text of a link. It returns the address of the link instead of an address of another host, and
-// instead of a text without visible characters.
+// trueText returns the text of a link: shown, without the characters that Shown removes. It returns href instead if shown looks
+// like an address of another host, or has no visible characters.
 func trueText(href, shown string) string {
 	shown = Shown(shown)
 	found := looksLikeAddress.FindStringSubmatch(strings.Trim(shown, " \u00a0\u200b.,;:!"))

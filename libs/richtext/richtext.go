@@ -27,8 +27,9 @@ const (
 	Rich     Format = "rich"     // App: a structured document, an HTML fragment or plain text; the function parse distinguishes them
 )
 
-// Check returns an Invalid fault without a field if a Rich text has more characters than limit or is a structured
-// document with an unsupported part. Plain text and HTML fragments are always valid: unsupported HTML is not rendered.
+// Check returns an Invalid fault without a field if a Rich text has more characters than limit or is an invalid structured
+// document, such as one with an unsupported node. Plain text and HTML fragments have no other errors than their length, because
+// unsupported HTML is not rendered.
 func Check(text string, limit int) error {
 	if utf8.RuneCountInString(text) > limit {
 		return fault.New(fault.Invalid, "must be at most %d characters", limit)
@@ -52,8 +53,8 @@ func HTML(format Format, text string) string {
 	return plainHTML(text)
 }
 
-// PlainText renders a text for mail parts, SMS and logs: without markup, one line per
-// paragraph and list item, and each link followed by its address.
+// PlainText renders a text without markup, for example for mail and SMS. Each paragraph and list
+// item is a line, and the address of a link follows its text, unless the text is the address.
 func PlainText(format Format, text string) string {
 	if unsafe, ok := markup(format, text); ok {
 		return textOf(clean(unsafe))
@@ -117,7 +118,8 @@ func visible(text string) string {
 	}, text)
 }
 
-// clean returns HTML that is safe to embed. The second call of visible removes characters that were written as references.
+// clean returns HTML that is safe to embed. The second call of visible removes characters that were written as
+// character references.
 func clean(unsafe string) string {
 	return strings.TrimSpace(visible(policy().Sanitize(visible(unsafe))))
 }

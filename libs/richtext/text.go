@@ -28,7 +28,7 @@ func (r run) like(other run) bool {
 
 // reader converts sanitised HTML to lines.
 type reader struct {
-	addresses           bool // the address of a link follows its text, unless the text is the address
+	addresses           bool // argument of linesOf
 	lines               []line
 	lists               []int // the next number of each open list; 0 for a bullet list
 	links               []link
@@ -37,7 +37,8 @@ type reader struct {
 
 type link struct{ href, shown string }
 
-// linesOf returns the lines of sanitised HTML. Blocks become lines, and list items get their marker.
+// linesOf returns the lines of sanitised HTML. Blocks become lines, and list items get their marker. If addresses is true, the
+// address of a link follows its text, unless the text is the address.
 func linesOf(safe string, addresses bool) []line {
 	r := reader{addresses: addresses, lines: make([]line, 1)}
 	tokens := html.NewTokenizer(strings.NewReader(safe))

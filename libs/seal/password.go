@@ -8,8 +8,8 @@ import (
 	"golang.org/x/crypto/argon2"
 )
 
-// The cost of a password hash: 19 MiB of memory and about 30 ms of one processor core. OWASP recommends at least this
-// for argon2id.
+// The cost of a password hash: 19 MiB of memory and about 30 ms of one processor core. OWASP recommends at least
+// these parameters for argon2id.
 const (
 	argonMemory  = 19 * 1024 // in KiB
 	argonPasses  = 2

@@ -50,7 +50,7 @@ func (b Box) Seal(plain, owner string) string {
 	return base64.RawStdEncoding.EncodeToString(b.aead.Seal(nil, nil, []byte(plain), []byte(owner)))
 }
 
-// Open decrypts a text that Seal returned for the same owner.
+// Open decrypts a text that Seal returned for the same owner. It returns an error for any other text or owner.
 func (b Box) Open(sealed, owner string) (string, error) {
 	raw, err := base64.RawStdEncoding.DecodeString(sealed)
 	if err != nil {

@@ -20,7 +20,7 @@ type secretMark struct {
 var errOtherSecret = errors.New("BELLBUOY_SECRET is not the secret with which the records in the database are sealed; use that secret or another database")
 
 // sealedWith returns a function that compares secret with the mark in the database. The function returns
-// errOtherSecret if the mark is of another secret. If there is no mark, the function stores one. If several processes
+// errOtherSecret if the mark is derived from another secret. If there is no mark, the function stores one. If several processes
 // start at once, one of them stores the mark, and the others compare their secret with it.
 func sealedWith(database *document.Database, secret string) func(context.Context) error {
 	marks := document.Declare(database, document.Schema[secretMark]{Name: "secret_marks", Shard: document.Whole("It has one record."), Key: func(m *secretMark) string { return m.ID }})

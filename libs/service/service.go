@@ -28,13 +28,14 @@ type Service struct {
 	Engine   *gin.Engine // responds with an error to each request without a passport for this service
 
 	name    string
-	engine  string // engine that the URL of the database names
+	engine  string // database engine that the URL of the database names
 	process boot.Process
 	signer  *passport.Signer
 	secret  func(context.Context) error // returns an error if the records are sealed with another secret
 }
 
-// Open opens the parts of the service with this name. It does not connect to an engine yet. The caller closes the Service.
+// Open opens the parts of the service with this name. It contacts neither the database nor Kafka yet. The caller
+// closes the Service.
 func Open(name string, process boot.Process, documents boot.Documents, kafka boot.Kafka, secret boot.Secret) (*Service, error) {
 	database, err := document.Open(documents.DocumentsURL, name, document.Options{
 		Log: process.Log, Tracer: process.Tracer, Propagator: process.Propagator, Metrics: process.Metrics,

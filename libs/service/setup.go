@@ -15,7 +15,7 @@ import (
 // stateTimeout bounds the time of the checks of state.
 const stateTimeout = 2 * time.Second
 
-// engineOf returns the engine that a database URL names.
+// engineOf returns the database engine that a database URL names.
 func engineOf(url string) string {
 	engine, _, _ := strings.Cut(url, ":")
 	return engine

@@ -10,9 +10,9 @@ import (
 // Unit.
 const Unit = 100 * time.Millisecond
 
-// Run runs an operation. It returns when a multiple of Unit has passed since the start, or ctx has ended. An operation for
-// an unknown mail address or URL needs more writes than an operation for a stored address. Run prevents visitors from
-// seeing this difference in the time of the response.
+// Run runs an operation and returns its result. After the operation, Run waits until the time since the start is a multiple of
+// Unit, or ctx ends. For example, a subscription of an unknown mail address needs more writes than that of a stored address.
+// Run prevents visitors from seeing this difference in the time of the response.
 func Run[T any](ctx context.Context, operation func() (T, error)) (T, error) {
 	start := time.Now()
 	result, err := operation()
@@ -20,8 +20,8 @@ func Run[T any](ctx context.Context, operation func() (T, error)) (T, error) {
 	return result, err
 }
 
-// Wait returns when a multiple of Unit has passed since start, or ctx has ended. It is for an operation that hides its
-// duration only if it fails.
+// Wait waits until the time since start is a multiple of Unit, or ctx ends. It is for an operation that hides its duration only
+// if it fails.
 func Wait(ctx context.Context, start time.Time) {
 	select {
 	case <-ctx.Done():

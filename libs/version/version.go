@@ -12,13 +12,13 @@ import (
 // github.com/bellbuoy/bellbuoy/libs/version.linked=VERSION
 var linked string
 
-// Number returns the version of this program, for example v1.2.3.
+// Number returns the version of this program, for example v1.2.3, or "unknown".
 func Number() string {
 	info, _ := debug.ReadBuildInfo()
 	return number(info, linked)
 }
 
-// Line returns the line that --version prints.
+// Line returns the line that --version prints for the program with this name.
 func Line(name string) string {
 	info, _ := debug.ReadBuildInfo()
 	return line(name, info, linked)

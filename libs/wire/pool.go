@@ -33,7 +33,8 @@ func (p *pool) take(host string) *conn {
 	return p.removeLocked(at)
 }
 
-// keep adds an idle connection to the pool.
+// keep adds an idle connection to the pool. If a limit is exceeded, it closes the connection that is idle the longest: of the
+// same host for PerHost, of all hosts for Total.
 func (p *pool) keep(c *conn) {
 	c.since = time.Now()
 	p.mu.Lock()

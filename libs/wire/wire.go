@@ -25,7 +25,7 @@ const (
 	// client can write all of it even if the server responds early and does not read the body.
 	MaxBody    = 32 << 10
 	readBuffer = 4 << 10
-	// maxInterim is the maximum number of 1xx responses before the final response.
+	// maxInterim is the number of 1xx responses after which read returns errInterim.
 	maxInterim = 4
 )
 
@@ -65,7 +65,8 @@ func New(o Options) *Client {
 // hop-by-hop headers. If a reused connection breaks before the first byte of a response, Do sends a repeatable
 // request once more, on a new connection. It does not try other idle connections, because a server that closes each
 // connection would then get the request many times. A request that is not repeatable fails, because the server may
-// have processed it. The error is the error of the connection, or the cause of the context's end.
+// have processed it. The error is that of Dial, of the connection or of the response. If the context ends after
+// Dial, the error is the cause of its end.
 func (c *Client) Do(r *http.Request, body []byte, repeatable bool) (*http.Response, error) {
 	var end time.Time
 	if c.Limit > 0 {
@@ -92,7 +93,7 @@ func (c *Client) Do(r *http.Request, body []byte, repeatable bool) (*http.Respon
 	return response, err
 }
 
-// kept returns an idle connection that is still open, or nil. The deadline of the connection is end.
+// kept returns an idle connection to host that is still open, or nil. With a Limit, end is the deadline of the connection.
 func (c *Client) kept(host string, end time.Time) *conn {
 	for kept := c.pool.take(host); kept != nil; kept = c.pool.take(host) {
 		if (c.Limit == 0 || kept.SetDeadline(end) == nil) && kept.open() {
@@ -104,7 +105,7 @@ func (c *Client) kept(host string, end time.Time) *conn {
 	return nil
 }
 
-// connect returns a new connection. The deadline of the connection is end.
+// connect returns a new connection to host. With a Limit, end is the deadline of the connection.
 func (c *Client) connect(ctx context.Context, host string, end time.Time) (*conn, error) {
 	if c.Limit > 0 {
 		limited, cancel := context.WithDeadline(ctx, end)
@@ -126,7 +127,7 @@ func (c *Client) connect(ctx context.Context, host string, end time.Time) (*conn
 }
 
 // exchange sends the request and reads the head of the response. When the caller has read the response's body to its
-// end, the connection returns to the pool.
+// end, the connection returns to the pool, unless it cannot be used again.
 func (c *Client) exchange(on *conn, r *http.Request, body []byte) (*http.Response, error) {
 	ctx := r.Context()
 	stop := context.AfterFunc(ctx, func() { _ = on.SetDeadline(time.Unix(1, 0)) }) // fails only if the connection is closed
@@ -167,7 +168,7 @@ type conn struct {
 	broken  bool          // a write failed
 }
 
-// Read implements io.Reader. It fails when left is used up.
+// Read implements io.Reader. It returns errHead if left is 0.
 func (c *conn) Read(data []byte) (int, error) {
 	if c.left <= 0 {
 		return 0, errHead
@@ -216,8 +217,8 @@ func (c *Client) write(on *conn, r *http.Request, body []byte) error {
 	return err
 }
 
-// read reads the head of the response. It reads even if unwritten is an error, because a server may respond before it
-// has read the whole request.
+// read reads the head of the response. It reads even if unwritten, the error of the write, is not nil, because a server may
+// respond before it has read the whole request.
 func (c *conn) read(r *http.Request, unwritten error) (*http.Response, error) {
 	if _, err := c.in.Peek(1); err != nil {
 		if unwritten != nil {
@@ -261,7 +262,7 @@ func appendRequest(out []byte, r *http.Request, body []byte) []byte {
 	return append(out, body...)
 }
 
-// responseBody is the body of a response. When it is read to its end, the connection returns to the pool.
+// responseBody is the body of a response. When it is read to its end or closed, it calls done.
 type responseBody struct {
 	body io.ReadCloser
 	done func(whole bool) // nil after it was called

@@ -20,7 +20,7 @@ import (
 //go:embed locales
 var files embed.FS
 
-// Default is the locale that is used if no better one is known.
+// Default is the locale that is used if no other locale fits.
 const Default = "en"
 
 // Tags returns the shipped locales (BCP 47) in the order in which the interfaces list them.
@@ -35,7 +35,7 @@ type Section string
 
 const (
 	Pages    Section = "pages"    // pages of dashboards and pages that links in messages open
-	Messages Section = "messages" // mail, cards and texts
+	Messages Section = "messages" // mail, cards of chat programs, SMS and WhatsApp messages
 	shared   Section = "shared"   // part of every other section
 )
 

@@ -236,8 +236,8 @@ func (d legacyDocument) sent(field legacy.Field, create bool) object {
 	return schema
 }
 
-// item returns the schema of an element of a to-many field: an object that names an existing child, the fields of a new
-// child, or the URI for the child's field relation.Bare.
+// item returns the schema of an element of a to-many field. The element is an object that names an existing child, an object
+// with the fields of a new child, or a URI, the value of a new child's field relation.Bare.
 func (d legacyDocument) item(relation *legacy.Relation) object {
 	existing := d.input(relation.Items, false)
 	existing = append(existing, entry{"anyOf", d.names(relation.To)})

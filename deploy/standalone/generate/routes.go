@@ -16,7 +16,8 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/passport"
 )
 
-// writeRoutes returns the gateway's rows for the operations of three of the documents as JSON, one row in a line.
+// writeRoutes returns the gateway's rows for the operations of the public, the App and the operator document as JSON, one row
+// in a line.
 func writeRoutes(documents map[string][]byte) ([]byte, error) {
 	out := []byte("[\n")
 	for _, of := range []struct {
@@ -40,7 +41,7 @@ func writeRoutes(documents map[string][]byte) ([]byte, error) {
 	return append(bytes.TrimSuffix(out, []byte(",\n")), "\n]\n"...), nil
 }
 
-// openAPI is the part of a document from which routes come.
+// openAPI is the part of a document that routesOf reads.
 type openAPI struct {
 	Paths      map[string]map[string]operationObject // by path and method
 	Components struct {

@@ -192,8 +192,8 @@ func (s *schemas) all() (object, error) {
 	return out, nil
 }
 
-// mapMembers maps each type with the method Element in the type, such as optional.Value[T], to the type T of its element,
-// because a schema does not describe absence.
+// mapMembers searches the type and the types of its members for types with the method Element, such as optional.Value[T]. It
+// gives each of them the schema of its element type T, because a schema does not describe absence.
 func (s *schemas) mapMembers(of reflect.Type) {
 	if s.mapped[of] {
 		return

@@ -165,7 +165,7 @@ func workFolder(beside string) (path string, unlock func() error, err error) {
 }
 
 // checkPlaces returns an error if data is not a data folder, if a restore into data did not finish, if file is inside data
-// (the next backup would contain the file), or if file exists and is neither empty nor a backup.
+// (the next backup would contain the file), or if file exists and is neither a backup nor an empty regular file.
 func checkPlaces(data, file string) error {
 	if err := datafolder.CheckRestored(data); err != nil {
 		return err
@@ -318,7 +318,7 @@ type archiveWriter struct {
 	manifest *Manifest
 }
 
-// writeArchive writes and syncs an archive. The archive contains what fill adds, and then the manifest.
+// writeArchive writes and syncs an archive. The archive contains the files that fill adds, and then the manifest.
 func writeArchive(path string, m *Manifest, fill func(*archiveWriter) error) (err error) {
 	out, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if err != nil {

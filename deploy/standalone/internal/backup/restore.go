@@ -191,8 +191,8 @@ func readManifest(member *zip.File) (m Manifest, err error) {
 	return m, nil
 }
 
-// pass calls do with the content of the archive's member. It returns errDamaged if the member is missing, or if the content
-// has another size or sum than in f.
+// pass calls do with the content of the archive's member and returns its error. It returns errDamaged if the member is missing
+// or cannot be read, if the name or the size in f is not valid, or if the content has another size or sum than in f.
 func (f File) pass(ctx context.Context, member *zip.File, do func(File, io.Reader) error) error {
 	if member == nil {
 		return fmt.Errorf("%w: it is missing", errDamaged)

@@ -78,7 +78,7 @@ func (c *exportCommand) lines(ctx context.Context) error {
 }
 
 // gatus writes the configuration file, and a line on the standard error output for each component with a CheckURL that it
-// leaves out. It returns an error if it would leave out all components.
+// leaves out. It returns an error if the file would have no component.
 func (c *exportCommand) gatus(ctx context.Context) error {
 	components, err := c.components(ctx)
 	if err != nil {

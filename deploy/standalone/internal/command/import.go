@@ -52,7 +52,7 @@ func (importCommands) Help() string {
 }
 
 // incomplete is the error of an import, an export or an undo that lost, changed, refused or kept something. count is the
-// number of warnings.
+// number of warnings, or, for an undo, of kept records.
 type incomplete struct{ count int }
 
 func (e incomplete) Error() string { return fmt.Sprintf("%d warnings", e.count) }

@@ -106,8 +106,8 @@ func (c *undoCommand) Run(ctx context.Context) error {
 	return f.end(undone)
 }
 
-// undone is the status, in the file of a run, of a record that an undo has deleted or restored. It is also the kind of the line
-// that says that all records of the run are undone.
+// undone is the status, in the file of a run, of a record that is deleted or as it was before the run. It is also the kind of
+// the line that says that the whole run is undone.
 const undone = "undone"
 
 // warnOfUpdates prints a line for each record that the run has updated and that Undo does not restore, such as an event or a

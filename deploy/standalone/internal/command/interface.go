@@ -34,7 +34,7 @@ func appKey() credential {
 	return credential{"BELLBUOY_APP_KEY", "key", "Bearer", "a member creates a key in the console, the operator with key create"}
 }
 
-// platform is the setting of the platform to which a command sends requests.
+// platform contains the address of the platform to which a command sends requests.
 type platform struct {
 	URL string `name:"url" env:"BELLBUOY_URL" default:"http://127.0.0.1:8080" help:"Address of the platform. The token of the operator interface comes from BELLBUOY_OPERATOR_TOKEN, the key of import and export from BELLBUOY_APP_KEY."`
 }
@@ -51,7 +51,7 @@ func (p platform) check(with credential) error {
 	return nil
 }
 
-// connection is the settings of a command that calls the operator interface.
+// connection contains the settings of a command that calls the operator interface.
 type connection struct {
 	platform
 	JSON bool `name:"json" help:"Print the JSON of the interface."`

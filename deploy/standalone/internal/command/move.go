@@ -110,8 +110,8 @@ func writes(planned []transfer.Outcome) bool {
 	return slices.ContainsFunc(planned, func(o transfer.Outcome) bool { return o.Status == transfer.Created || o.Status == transfer.Updated })
 }
 
-// plan fills plans, and stores the records that exist in state. It resumes an interrupted run of the same import, unless dry
-// is set.
+// plan fills plans. It stores in state which records exist. It resumes an interrupted run of the same import, unless dry is
+// set.
 func (m *move) plan(ctx context.Context) (err error) {
 	resumed, err := resumeRun(m.header)
 	if err != nil {
@@ -138,7 +138,7 @@ func (m *move) plan(ctx context.Context) (err error) {
 	return nil
 }
 
-// madeBefore adds the dashboards that the interrupted run has created to the state. The plan of the components needs them.
+// madeBefore adds to the state the dashboards that the interrupted run has created. The plan of the components needs these ids.
 func (m *move) madeBefore(outcomes []transfer.Outcome) {
 	for _, o := range outcomes {
 		if _, planned := m.run.planned[o.Name()]; planned && o.Kind == "dashboard" && o.ID != "" {

@@ -33,7 +33,7 @@ type runHeader struct {
 
 // same reports whether a run with the header h belongs to the import other. An import of other kinds, or with another value of
 // Outages, is another import: if it resumed the run, the run would end without all of its records. If Only is nil, same does
-// not compare these two.
+// not compare Only and Outages.
 func (h runHeader) same(other runHeader) bool {
 	return h.URL == other.URL && h.Dashboard == other.Dashboard && h.Source == other.Source && h.File == other.File &&
 		(h.Only == nil || slices.Equal(h.Only, other.Only) && h.Outages == other.Outages)

@@ -1,5 +1,5 @@
-// Package declared lists the operations of all services. The generator of the documents and the tests of roles both use
-// this list. Every list has the order of the documents.
+// Package declared lists the operations and legacy resources of all services, and the public operations of the gateway. The
+// generator of the documents and the tests of roles use these lists. Every list has the order of the documents.
 package declared
 
 import (
