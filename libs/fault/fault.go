@@ -17,7 +17,7 @@ type Kind string
 const (
 	Invalid     Kind = "invalid"     // the request is invalid, so a retry cannot succeed
 	Denied      Kind = "denied"      // authentication or another check before the operation failed, for example the rate limit: 403 without a body
-	Forbidden   Kind = "forbidden"   // the role or the plan does not allow the request: 403 with a message
+	Forbidden   Kind = "forbidden"   // the caller may not make the request, for example because of the role or the plan: 403 with a message
 	NotFound    Kind = "not_found"   // the organization has no such record
 	Gone        Kind = "gone"        // the link was valid, but no longer has an effect, for example because it is used or expired
 	Method      Kind = "method"      // the path does not have this method

@@ -108,7 +108,8 @@ type Query struct {
 	// After is the Next of the previous Page, or a Row.Position. The result starts after this position.
 	After string
 	// Scan names a declared index for conditions or an order that no index serves. The records that match
-	// the conditions on the first fields of this index are then examined one by one. If Scan is empty, an index must serve the whole query.
+	// the conditions on the first fields of this index are then examined one by one. If Scan is empty, an index must
+	// serve the whole query.
 	Scan string
 }
 

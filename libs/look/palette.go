@@ -64,7 +64,7 @@ func readable(c color, backgrounds ...color) color {
 }
 
 // Palette is the colours of a theme. The fields with one letter are the colours of the classes of states, see Icons. n
-// is the colour of a time that was not measured.
+// is the colour without a state, for example for a time that was not measured.
 type Palette struct {
 	scheme                         string
 	ground, card, text, soft, line color
@@ -92,8 +92,8 @@ func Dark() Palette {
 	}
 }
 
-// Branded returns the palette with the accent readable(primary). It returns the palette unchanged if primary is not a colour
-// #rrggbb.
+// Branded returns the palette with the colour primary (#rrggbb), made readable on the backgrounds, as the accent. It returns
+// the palette unchanged if primary is not such a colour.
 func (p Palette) Branded(primary string) Palette {
 	if own, ok := parseColor(primary); ok {
 		p.accent = readable(own, p.ground, p.card)

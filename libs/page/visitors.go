@@ -33,7 +33,7 @@ type Routes struct {
 	texts func(status int, err error) Texts
 }
 
-// Texts are the keys of the words on an error page. An empty key means the usual words for the status.
+// Texts are the keys of the words on an error page. An empty key means the words that usualTexts returns.
 type Texts struct{ Title, Text string }
 
 // Mount returns Routes that add to the engine. Their pages have the frames of dashboards. texts returns the service's
@@ -192,13 +192,14 @@ type SentView struct {
 	Status string `json:"status" enum:"sent"`
 }
 
-// Sent responds to a request in JSON. The response is always the same, so it does not reveal what is stored.
+// Sent responds to a request in JSON with the status 202. The response is always the same, so it does not reveal what is stored.
 func Sent(c *gin.Context) error {
 	c.PureJSON(http.StatusAccepted, SentView{Status: "sent"})
 	return nil
 }
 
-// SeeOther redirects a browser to path with the status 303. A relative path works for both addresses of a dashboard.
+// SeeOther redirects a browser to path with the status 303. A relative path works below the address with
+// the slug and below the dashboard's own host.
 func SeeOther(c *gin.Context, path string) error {
 	c.Header("Location", path)
 	c.Status(http.StatusSeeOther)

@@ -8,17 +8,17 @@ import (
 // arrivalHeader is the name of the header with an Arrival. Clients cannot send it, see HeaderPrefix.
 const arrivalHeader = HeaderPrefix + "Arrival"
 
-// Arrival describes a request as the gateway received it, and the gateway. The gateway sends an Arrival with requests to the page Setup of the console.
-// The page compares the Arrival with the settings. An Arrival is not part of the passport, because the gateway sends one
-// passport with many requests.
+// Arrival describes a request as the gateway received it, and the gateway. The gateway sends an Arrival with requests to the
+// page Setup of the console. The page compares the Arrival with the settings. An Arrival is not part of the passport, because
+// the gateway sends the same passport with many requests.
 type Arrival struct {
-	Scheme  string // https or http, as the platform understands it
+	Scheme  string // https or http; a trusted proxy's X-Forwarded-Proto has priority
 	Host    string // host that the request names
-	Client  string // address of the client, as the platform understands it
+	Client  string // address of the client; behind trusted proxies from X-Forwarded-For
 	Peer    string // address of the other end of the connection: the client, or the last proxy
 	Trusted bool   // Peer is in BELLBUOY_TRUSTED_PROXIES
 
-	ForwardedFor   bool   // the request has X-Forwarded-For or Forwarded, so there is a proxy, or the client pretends one
+	ForwardedFor   bool   // the request has X-Forwarded-For or Forwarded, which a proxy or the client has added
 	ForwardedProto string // http or https, if X-Forwarded-Proto says so
 	Version        string // version of the gateway
 	RedisDown      bool   // the gateway cannot reach Redis

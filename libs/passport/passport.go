@@ -35,11 +35,12 @@ const (
 // without progress only. It forwards no header with HeaderPrefix to clients.
 const Stream = HeaderPrefix + "Stream"
 
-// SessionCookie is the name of the console's cookie with a session: "<id>:<secret>". CookieName returns the name as
-// browsers know it. The gateway reads the cookie and forwards it to no service.
+// SessionCookie is the name of the console's cookie with a session: "<id>:<secret>". In browsers, the
+// cookie has the name that CookieName returns. The gateway reads the cookie and forwards it to no service.
 const SessionCookie = "bellbuoy"
 
-// HostPrefix begins the name of a cookie that a browser accepts over https only, and from its own host only.
+// HostPrefix begins the name of a cookie that browsers accept over https only, and return only to the host that has set the
+// cookie.
 const HostPrefix = "__Host-"
 
 // CookieName returns the name of a cookie of the console at the base URL. Over https the name has HostPrefix.
@@ -50,7 +51,7 @@ func CookieName(base, name string) string {
 	return name
 }
 
-// ErrNoAPI is the error for members of an organization whose plan does not include the API.
+// ErrNoAPI is the error for members of an organization without the feature API.
 var ErrNoAPI = fault.New(fault.Forbidden, "The plan of your organization does not include the API.")
 
 // Life is the time after which a signed passport expires at the latest.
@@ -94,7 +95,7 @@ type Passport struct {
 	Expires      int64    `json:"exp"`           // in Unix milliseconds
 }
 
-// Features are the features that the organization's plan includes.
+// Features are the features of an organization, from its plan or its own settings.
 type Features struct {
 	API           bool `json:"api,omitempty"`
 	Integrations  bool `json:"int,omitempty"`

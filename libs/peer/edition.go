@@ -44,7 +44,7 @@ type Frame struct {
 	Lang    string `json:"lang"`   // locale of the dashboard, BCP 47
 }
 
-// Access is what the gateway needs to decide who gets the files of an edition.
+// Access contains the data with which the gateway decides who gets the files of an edition.
 type Access struct {
 	Mode       string   `json:"mode"`
 	AllowedIPs []string `json:"allowedIps"` // CIDRs

@@ -22,7 +22,7 @@ type NewDashboard struct {
 	Name string `json:"name"`
 }
 
-// Plan contains the features of an organization's plan that change its dashboards.
+// Plan contains the features of an organization that change its dashboards.
 type Plan struct {
 	Integrations bool `json:"integrations"`
 }
@@ -74,7 +74,7 @@ func (e Events) CreateDashboard(ctx context.Context, organization, id string, in
 	return call[topic.DashboardRecord](ctx, e.Client, organization, http.MethodPut, organizationPath(organization, "/dashboards/"+url.PathEscape(id)), in)
 }
 
-// SetPlan sets the features of the plan on all dashboards of the organization.
+// SetPlan sets the features on all dashboards of the organization.
 func (e Events) SetPlan(ctx context.Context, organization string, in Plan) error {
 	_, err := call[Plan](ctx, e.Client, organization, http.MethodPut, organizationPath(organization, "/plan"), in)
 	return err

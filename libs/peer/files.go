@@ -13,7 +13,7 @@ type DashboardFile struct {
 	ID      string // operation id in the OpenAPI document
 	Summary string // summary of the operation in the OpenAPI document
 	AtOnce  bool   // the gateway reads the file with each edition; it reads other files at their first request
-	// Of, if not empty, is the Path of another file with the same content, which is served for this Path.
+	// Of, if not empty, is the Path of another file. The gateway serves the other file for Path.
 	Of string
 }
 

@@ -64,7 +64,7 @@ func (i Identity) Limits(ctx context.Context, organization string) (Limits, erro
 	return get[Limits](ctx, i.Client, organization, "/limits")
 }
 
-// Features returns what the plan of an organization includes.
+// Features returns the features of an organization.
 func (i Identity) Features(ctx context.Context, organization string) (passport.Features, error) {
 	return get[passport.Features](ctx, i.Client, organization, "/features")
 }

@@ -16,8 +16,8 @@
 //	delivery                  -> events          find dashboards, components, the state of an event, and the state of a dashboard
 //
 // All other data goes through an outbox and Kafka. These calls are synchronous because a caller must read its own
-// writes. For example, a user can subscribe to a component right after its creation. A call carries a passport of the
-// Peer surface for the organization in its path, and the caller's trace. An error arrives as the fault that the service
+// writes. For example, a user can subscribe to a component right after its creation. A call has a passport of the Peer
+// surface for the organization in its path, if any, and the caller's trace. An error arrives as the fault that the service
 // returned.
 package peer
 

@@ -1,5 +1,5 @@
 // Package quota limits how often visitors, members and operators cause messages or try secrets. It counts in Redis, for all
-// processes that use the same Redis together.
+// processes that use the same Redis together. The IPv6 addresses of one /64 network count as one IP address (network).
 //
 // Decisions:
 //

@@ -9,8 +9,7 @@ import (
 	"time"
 )
 
-// Limits of visitors, for all dashboards of the installation together. IPv6 addresses of one /64 network (see network) count
-// as one IP address.
+// Limits of visitors, for all dashboards of the installation together.
 const (
 	mailsFrom  = 30 // mails that one IP address causes
 	mailWindow = time.Hour

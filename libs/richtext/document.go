@@ -68,8 +68,8 @@ func isDocument(text string) (doc map[string]any, is bool) {
 	return doc, doc["type"] == "doc"
 }
 
-// decode returns the node of a JSON value. depth is the depth of the node in the document. decode ignores the attributes of nodes, because editors add some that change
-// nothing, such as the start of a list or an empty alignment.
+// decode returns the node of a JSON value. depth is the depth of the node in the document. decode ignores the attributes of
+// nodes, because editors add attributes that are not needed, such as the start of a list or an empty alignment.
 func decode(value any, depth int) (*node, *problem) {
 	members, ok := value.(map[string]any)
 	if !ok {

@@ -37,7 +37,7 @@ func isFragment(text string) bool {
 	}
 }
 
-// effect is what an HTML element does to the text in a fragment.
+// effect is the effect of an HTML element on the text in a fragment.
 type effect int
 
 const (

@@ -17,8 +17,8 @@ func IsBlank(text string) bool {
 
 // CheckLine returns an Invalid fault without a field if a title or a name has a control character or a line break, or if it
 // would change the direction of the text after it. Text in Hebrew or Arabic needs no override or embedding (U+202A to
-// U+202E), which Unicode has replaced by isolates. An isolate (U+2066 to U+2069) keeps a name in other letters in order, and
-// affects nothing after it if it is closed.
+// U+202E), which Unicode has replaced by isolates. An isolate (U+2066 to U+2069) keeps a name in other letters in order. A
+// closed isolate does not change the direction of the text after it.
 func CheckLine(text string) error {
 	if strings.ContainsFunc(text, breaksLine) {
 		return fault.New(fault.Invalid, "must be one line without control characters")
@@ -36,9 +36,9 @@ func checkDirection(text string) error {
 	return nil
 }
 
-// Line returns a text as one line, which passes CheckLine: without characters that change the direction of the text
-// after them, and with one blank for each run of white space and control characters. XML and iCalendar forbid most control characters, and XML also forbids
-// U+FFFE and U+FFFF.
+// Line returns a text as one line, which passes CheckLine: without characters that change the direction of the text after
+// them, with one blank for each run of white space and control characters, and without white space at its ends. XML and
+// iCalendar forbid most control characters, and XML also forbids U+FFFE and U+FFFF, which Line replaces too.
 func Line(text string) string {
 	return strings.Join(strings.FieldsFunc(undirected(strings.ToValidUTF8(text, "\uFFFD")), func(c rune) bool {
 		return unicode.IsSpace(c) || breaksLine(c) || c == 0xFFFE || c == 0xFFFF

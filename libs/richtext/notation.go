@@ -13,7 +13,7 @@ import (
 // line without text that does not separate paragraphs.
 //
 // Decision: this is a part of CommonMark with simpler rules, because each structured document must have a notation that
-// reads back as the same document. CommonMark cannot express bold text with a blank at its end, for example.
+// Document converts to the same structured document. CommonMark cannot express bold text with a blank at its end, for example.
 
 // Document returns the structured document of a text in the notation. Every text is valid notation: characters that are not
 // valid formatting are text.

@@ -129,7 +129,7 @@ func signsOf(lines []string) (signs []sign) {
 		chars := []rune(strings.TrimLeft(line, " \t"))
 		for j := 0; j < len(chars); j++ {
 			switch {
-			case chars[j] == '\\' && j+1 == len(chars): // stands for nothing
+			case chars[j] == '\\' && j+1 == len(chars): // omitted
 			case chars[j] == '\\' && escapable(chars[j+1]):
 				j++
 				signs = append(signs, sign{chars[j], true})

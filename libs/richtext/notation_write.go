@@ -108,8 +108,8 @@ func (w *inlineWriter) becomeFor(i int) {
 	w.text(n.text, w.line.Len() == 0 || opens, after.kind == "hardBreak" || closes)
 }
 
-// become writes the signs that close and open styles and links, so that those of next are open. A style that was opened within a link and ends with the link is closed
-// within the link.
+// become writes the signs that close and open styles and links, so that the style and the link of next are open. A style that
+// was opened within a link and ends with the link is closed within the link.
 func (w *inlineWriter) become(next node) {
 	former := w.style
 	if ends := former.href != "" && former.href != next.href; ends {

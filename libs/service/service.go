@@ -1,5 +1,5 @@
 // Package service opens the parts that every service has: a database, a Kafka client, a passport signer and an HTTP
-// engine. The Run of a service opens these parts, adds what only this service has, and ends with Serve. This package is
+// engine. The Run of a service opens these parts, adds the parts that only this service has, and ends with Serve. This package is
 // separate from boot, because the gateway uses boot but must not link a database or Kafka.
 package service
 

@@ -1,4 +1,4 @@
-// Package timing hides the real duration of operations for visitors.
+// Package timing hides the real duration of operations from visitors.
 package timing
 
 import (

@@ -62,7 +62,7 @@ type operation struct {
 	service                                     string // empty: the gateway serves the operation
 	access                                      string // value of x-access; empty: a key or a session gives access
 	keyless                                     bool   // needs no key, although the rest of the document needs one
-	token                                       bool   // takes a token of an inbound key
+	token                                       bool   // accepts a token of an inbound key
 	maxBody                                     int64  // limit of the body in bytes; 0: the usual limit
 	parameters                                  []any
 	body                                        any

@@ -1,6 +1,6 @@
 // Command generate writes the OpenAPI documents of the interfaces, and the rows of the gateway's route table, from the
-// operations and resources that the services and the gateway declare. `make generate` runs it from the top folder; a test fails if a file in the repository
-// differs from the generated one.
+// operations and resources that the services and the gateway declare. `make generate` runs the command from the top folder. A
+// test fails if a file in the repository differs from the generated file.
 //
 // It is a separate program, because it imports the services. The gateway, which serves the documents and has the route
 // table, imports no service.

@@ -6,7 +6,7 @@
 // acknowledged before the backup began is in the backup with its messages and deliveries, no record refers to a missing
 // record, and a delivery is repeated only if its result was not stored at that moment.
 //
-// The state of one moment is taken in these steps:
+// Write copies the state of one moment in these steps:
 //
 //  1. All writers of all databases are stopped (takeSnapshot). A consumer stores the effect of a message and then
 //     commits its offset; a relay publishes a message and then deletes it from the outbox. From here on, each message

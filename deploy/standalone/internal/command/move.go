@@ -48,7 +48,7 @@ func (h halted) Unwrap() error { return h.err }
 // ExitCode returns the exit code of the process.
 func (halted) ExitCode() int { return 2 }
 
-// Run prints the plan, writes the pieces and prints what was done.
+// Run prints the plan. Unless dry is set or the plan of a new run needs no write, it writes the pieces and prints the outcomes.
 func (m *move) Run(ctx context.Context, set *lines.Set) error {
 	printWarnings(set)
 	warnings := len(set.Warnings)

@@ -1,5 +1,5 @@
 // Package declared lists the operations and legacy resources of all services, and the public operations of the gateway. The
-// generator of the documents and the tests of roles use these lists. Every list has the order of the documents.
+// generator of the documents and tests of the platform use these lists. Every list has the order of the documents.
 package declared
 
 import (
