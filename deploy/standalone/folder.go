@@ -35,8 +35,8 @@ func (f *folder) close() error { return f.lock.Close() }
 
 func (f *folder) file(name string) string { return filepath.Join(f.path, name) }
 
-// secret returns the setting. If the setting is empty, secret returns the content of the file with this name. If the file
-// does not exist, secret writes a new secret to it and returns the new secret.
+// secret returns setting. If setting is empty, secret returns the content of the file name, or an error if the content is
+// shorter than seal.MinSecret. If the file does not exist, secret writes a new secret to it and returns the new secret.
 func (f *folder) secret(setting, name string) (string, error) {
 	if setting != "" {
 		return setting, nil

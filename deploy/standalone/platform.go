@@ -293,8 +293,8 @@ func startElsewhere(ctx context.Context, s settings, folder *folder, pending *se
 	return welcome{folder: folder, seed: pending, gateway: gateway, links: links, remarks: remarks, seeded: func() {}}.run(ctx)
 }
 
-// welcome waits until all services are ready and then runs a welcome. It asks each service itself, because the gateway
-// reports ready also while delivery or console is not ready.
+// welcome waits until all services are ready and then calls run of the type welcome. It asks each service itself, because the
+// gateway reports ready also while delivery or console is not ready.
 func (p *platform) welcome(ctx context.Context, folder *folder, seed *seed) error {
 	for _, name := range names[:len(names)-1] {
 		if err := p.seeder(name).ready(ctx); err != nil {
@@ -311,7 +311,7 @@ func (p *platform) welcome(ctx context.Context, folder *folder, seed *seed) erro
 	}.run(ctx)
 }
 
-// welcome is the last step of a start, which follows when the services are ready.
+// welcome is the last step of a start. It begins when the services are ready.
 type welcome struct {
 	folder  *folder
 	seed    *seed // nil if no first start is pending

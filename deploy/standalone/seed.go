@@ -67,8 +67,8 @@ type credentials struct {
 }
 
 // File names in the data folder. The first start is complete if the file seededMark exists. The existence of credentials.json
-// does not show this, because an operator may move the file to a safe place. A first start writes seedingMark before it creates the first
-// record.
+// does not show this, because an operator may move the file to a safe place. A first start writes seedingMark before it
+// creates the first record.
 const (
 	credentialsFile = "credentials.json"
 	seedingMark     = "seeding"

@@ -71,7 +71,7 @@ type pastEntry struct {
 	Impacts []shownImpact `json:"impacts,omitempty"`
 }
 
-// from returns the time for a first start at now.
+// from returns the time that m means if the first start is at now.
 func (m moment) from(now time.Time) time.Time {
 	if m.At == nil {
 		return now.Add(time.Duration(m.Minutes) * time.Minute).Truncate(time.Minute)

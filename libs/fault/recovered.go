@@ -5,8 +5,8 @@ import (
 	"runtime/debug"
 )
 
-// Recovered calls function and returns its error. A panic is returned as an error with its stack. A goroutine that works
-// for a request calls it, because its panic would end the process.
+// Recovered calls function and returns its error. It returns a panic of function as an error with the stack. A goroutine that
+// works for a request calls Recovered, because a panic of the goroutine would end the process.
 func Recovered(function func() error) (err error) {
 	defer func() {
 		if cause := recover(); cause != nil {

@@ -63,8 +63,8 @@ func readable(c color, backgrounds ...color) color {
 	return target
 }
 
-// Palette is the colours of a theme. The fields with one letter are the colours of the classes of states, see Icons. n
-// is the colour without a state, for example for a time that was not measured.
+// Palette contains the colours of a theme. The fields with one letter are the colours of the classes of states, see Icons. n
+// is the colour of the class for no state, for example of a time that was not measured.
 type Palette struct {
 	scheme                         string
 	ground, card, text, soft, line color

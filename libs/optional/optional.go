@@ -44,7 +44,7 @@ func (v *Value[T]) UnmarshalJSONFrom(decoder *jsontext.Decoder) error {
 	return json.UnmarshalDecode(decoder, &v.Value)
 }
 
-// State reports whether the member was sent and whether it is null. Package web uses it, because it does not know T.
+// State reports whether the member was sent and whether it is null. Package web calls State, because it does not know T.
 func (v Value[T]) State() (sent, null bool) { return v.Sent, v.Null }
 
 // Element returns Value, which is the zero T in a zero member. deploy/standalone/generate reads the type T from the result.

@@ -33,7 +33,8 @@ type TokenParameters struct {
 	Token string `query:"token" required:"true" description:"From the link in a message."`
 }
 
-// LinkOperation completes the declaration of a page that a link in a message opens.
+// LinkOperation returns the declaration of a page behind a link in a message: o with the token of the link, the responses that
+// all such pages have, and responses.
 func LinkOperation(o web.Public, responses ...web.Response) web.Public {
 	o.Description += " No other origin may read the response."
 	o.Parameters, o.Errors = TokenParameters{}, []int{503}

@@ -96,7 +96,7 @@ func About(c *gin.Context, dashboardID, locale string) {
 	c.Set(localeKey, locale)
 }
 
-// Show responds with a page in the visitor's language. title is the key of its heading. body is a template of package
+// Show responds with a page in the locale of Words. title is the key of its heading. body is a template of package
 // html/template for the view. The template function t returns the word for a key.
 func Show(c *gin.Context, status int, title, body string, view any) error {
 	l := Words(c)

@@ -36,8 +36,8 @@ type Routes struct {
 // Texts are the keys of the words on an error page. An empty key means the words that usualTexts returns.
 type Texts struct{ Title, Text string }
 
-// Mount returns Routes that add to the engine. Their pages have the frames of dashboards. texts returns the service's
-// own words for an error.
+// Mount returns Routes that add their routes to the engine. The pages have the frames of dashboards. texts returns the
+// service's own words for an error.
 func Mount(engine *gin.Engine, frames Frames, texts func(status int, err error) Texts) (Routes, error) {
 	locales, err := words.Open(words.Pages)
 	group := engine.Group("", Private, web.Surface(passport.Public), func(c *gin.Context) {
@@ -129,8 +129,8 @@ type inJSON struct{ error }
 
 func (e inJSON) Unwrap() error { return e.error }
 
-// Site returns the slug or the host from the request, by which the visitor found the dashboard. The gateway adds the
-// host.
+// Site returns the address at which the visitor found the dashboard: the slug in the path, or else the host in the header
+// X-Forwarded-Host, which the gateway adds.
 func Site(c *gin.Context) topic.PublicAddress {
 	if slug := c.Param("slug"); slug != "" {
 		return topic.PublicAddress{Slug: slug}
@@ -158,7 +158,7 @@ func Submit(c *gin.Context, form func(url.Values) error, json func() error) erro
 	return fault.New(fault.Invalid, "The body must be a form or JSON, with the header Content-Type: %s or application/json.", FormMedia)
 }
 
-// media returns the media type of the body in lower case, because case has no meaning in it (RFC 9110, 8.3.1).
+// media returns the media type of the body in lower case, because the case of a media type has no meaning (RFC 9110, 8.3.1).
 func media(c *gin.Context) string { return strings.ToLower(c.ContentType()) }
 
 // Form returns the form in the body, as browsers and mail programs send it.
@@ -192,7 +192,8 @@ type SentView struct {
 	Status string `json:"status" enum:"sent"`
 }
 
-// Sent responds to a request in JSON with the status 202. The response is always the same, so it does not reveal what is stored.
+// Sent responds to a request in JSON with the status 202. The response is always the same, so that it does not reveal which
+// addresses or URLs are stored.
 func Sent(c *gin.Context) error {
 	c.PureJSON(http.StatusAccepted, SentView{Status: "sent"})
 	return nil

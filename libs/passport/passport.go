@@ -62,7 +62,7 @@ type Surface string
 
 const (
 	Legacy   Surface = "legacy"   // /api/v1, with an ApiKey
-	App      Surface = "app"      // /app, with a Bearer key
+	App      Surface = "app"      // /app, with a Bearer key, or called by the console
 	Public   Surface = "public"   // dashboards and other paths that need no API key
 	Operator Surface = "operator" // /operator/v1, for the owner of the installation
 	Peer     Surface = "peer"     // calls from one service to another
@@ -81,7 +81,7 @@ const (
 type Passport struct {
 	Audience     string   `json:"aud"` // service that may accept the passport
 	Surface      Surface  `json:"sur"`
-	Organization string   `json:"org,omitempty"` // empty for the operator and anonymous visitors
+	Organization string   `json:"org,omitempty"` // empty for the operator, anonymous visitors, and calls between services without an organization
 	User         string   `json:"usr,omitempty"` // uuid
 	Username     string   `json:"unm,omitempty"`
 	Email        string   `json:"eml,omitempty"`

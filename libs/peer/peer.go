@@ -15,7 +15,7 @@
 //	delivery                  -> integrations    find the version of an organization's recipients
 //	delivery                  -> events          find dashboards, components, the state of an event, and the state of a dashboard
 //
-// All other data goes through an outbox and Kafka. These calls are synchronous because a caller must read its own
+// All other data between services goes through an outbox and Kafka. These calls are synchronous because a caller must read its own
 // writes. For example, a user can subscribe to a component right after its creation. A call has a passport of the Peer
 // surface for the organization in its path, if any, and the caller's trace. An error arrives as the fault that the service
 // returned.

@@ -110,12 +110,14 @@ func (c *Counter) AgainWasRight(ctx context.Context, user string) {
 	c.giveBack(ctx, "sign-in-again:"+user)
 }
 
-// LinkTo counts a link for a forgotten password that is sent to a user. It returns 0 if the link may be sent.
+// LinkTo counts a link for a forgotten password that is sent to a user, and returns 0. If the limit is reached, it counts
+// nothing and returns the time until a link may be sent to the user again.
 func (c *Counter) LinkTo(ctx context.Context, user string) (wait time.Duration) {
 	return c.Take(ctx, "sign-in-link:"+user, Limit{linksTo, linkWindow})
 }
 
-// Refusal counts an audit entry about a refusal to sign in as the user. It returns 0 if the entry may be stored.
+// Refusal counts an audit entry about a refusal to sign in as the user, and returns 0. If a limit is reached, it counts nothing
+// and returns the time until that limit allows an entry again.
 func (c *Counter) Refusal(ctx context.Context, ip, user string) (wait time.Duration) {
 	return c.takeAll(ctx, []counted{
 		{"sign-in-refusal-from:" + network(ip), Limit{refusalsFrom, signInWindow}}, {"sign-in-refusal:" + user, Limit{refusalsOf, signInWindow}},

@@ -141,8 +141,8 @@ func cardLink(href string) string {
 	return out.String()
 }
 
-// escapeCard escapes the characters that have a meaning in Markdown within a line, and the braces
-// of a card's date functions. It omits control characters. A tab becomes a blank.
+// escapeCard escapes the characters that have a meaning in Markdown within a line, and the braces of
+// date functions in a card. It omits control characters. A tab becomes a blank.
 func escapeCard(text string) string {
 	var out strings.Builder
 	for _, c := range text {

@@ -89,8 +89,8 @@ type fragment struct {
 }
 
 // parseFragment returns the text of an HTML fragment with its supported formatting. Unsupported blocks become
-// paragraphs. Other unsupported elements become text, or nothing if they are hidden. parseFragment reads the fragment once,
-// so its time is proportional to the length.
+// paragraphs. Hidden elements are omitted with their text. Other unsupported elements become their text. parseFragment reads
+// the fragment once, so its time is proportional to the length.
 func parseFragment(text string) *node {
 	f := fragment{open: []*node{{kind: "doc"}}}
 	tokens := html.NewTokenizer(strings.NewReader(text))
@@ -159,7 +159,7 @@ func (f *fragment) leave(kinds ...string) {
 
 func (f *fragment) inList() bool { return strings.HasSuffix(f.block().kind, "List") }
 
-// text adds text. White space between blocks is not text.
+// text adds text. It ignores white space between blocks.
 func (f *fragment) text(text string) {
 	if f.block().kind != "paragraph" && strings.TrimSpace(text) == "" {
 		return

@@ -45,7 +45,7 @@ func NewBox(secret, purpose string) Box {
 }
 
 // Seal returns plain in encrypted form, bound to owner, for example the id of a record. Open fails for any other owner.
-// So a sealed text cannot be copied to another record.
+// So a sealed text that is copied to another record cannot be opened.
 func (b Box) Seal(plain, owner string) string {
 	return base64.RawStdEncoding.EncodeToString(b.aead.Seal(nil, nil, []byte(plain), []byte(owner)))
 }

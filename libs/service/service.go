@@ -74,7 +74,8 @@ func (s *Service) Consume(group, topic string, handle func(context.Context, []st
 	}
 }
 
-// Messages is Consume for a handler of decoded messages. It logs and skips a record that it cannot decode.
+// Messages does what Consume does for the topic name, but passes decoded messages to handle. It logs and skips a record that
+// it cannot decode.
 func Messages[T any](s *Service, group, name string, handle func(context.Context, []T) error) func(context.Context) error {
 	return s.Consume(group, name, func(ctx context.Context, batch []stream.Record) error {
 		return handle(ctx, stream.Read[T](ctx, s.process.Log, batch))

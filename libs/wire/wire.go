@@ -127,7 +127,7 @@ func (c *Client) connect(ctx context.Context, host string, end time.Time) (*conn
 }
 
 // exchange sends the request and reads the head of the response. When the caller has read the response's body to its
-// end, the connection returns to the pool, unless it cannot be used again.
+// end, the connection returns to the pool if it can be used again.
 func (c *Client) exchange(on *conn, r *http.Request, body []byte) (*http.Response, error) {
 	ctx := r.Context()
 	stop := context.AfterFunc(ctx, func() { _ = on.SetDeadline(time.Unix(1, 0)) }) // fails only if the connection is closed

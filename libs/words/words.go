@@ -1,6 +1,6 @@
 // Package words contains the words of every locale, for the pages of visitors and for messages.
 //
-// Decisions: The words of a locale are one file, so that a translator needs no Go and a test compares the keys. A
+// Decisions: The words of a locale are one file, so that a translator need not know Go and a test can compare the keys. A
 // page or a message uses one section of the file and the shared section. Every locale has the section Pages. Only
 // some locales have the section Messages, and messages use Default for the others.
 package words
@@ -98,7 +98,8 @@ func (l Locales) Find(tag string) (*Locale, language.Confidence) {
 	return l.all[index], confidence
 }
 
-// Word returns the text of a key. pairs are the names of placeholders and their values. The text of an unknown key is the key.
+// Word returns the text of a key. pairs contains names of placeholders, each followed by its value. The text of an unknown
+// key is the key.
 func (l *Locale) Word(key string, pairs ...any) string {
 	text, known := l.Texts[key]
 	if !known {

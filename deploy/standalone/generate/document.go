@@ -193,8 +193,8 @@ type failure struct {
 
 var notLetters = regexp.MustCompile(`[^A-Za-z]`)
 
-// fails adds the error response for each status to the components. It adds references to them to responses, and returns
-// responses.
+// fails adds the error response for each status to the components, and a reference to the error response to responses. It
+// returns responses.
 func (d *document) fails(responses object, failures map[int]failure, statuses ...int) object {
 	for _, status := range statuses {
 		name := notLetters.ReplaceAllString(http.StatusText(status), "")

@@ -85,8 +85,8 @@ func withFormat(schema *jsonschema.Schema) *jsonschema.Schema {
 	return schema
 }
 
-// nullable lets the schema accept null only for a pointer and for a member with the tag nullable. An empty list is [],
-// not null.
+// nullable makes the schema accept null if is is true: for a pointer or a member with the tag nullable. Otherwise it makes
+// the schema refuse null, because an empty list is [], not null.
 func nullable(schema *jsonschema.Schema, is bool) {
 	if is && schema.Ref != nil {
 		definition := jsonschema.Schema{Ref: schema.Ref}

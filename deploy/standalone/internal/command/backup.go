@@ -12,7 +12,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/version"
 )
 
-// place is the setting of the data folder.
+// place contains the path of the data folder.
 type place struct {
 	Data string `name:"data" env:"BELLBUOY_DATA" default:"./data" help:"Folder of the platform's files."`
 }

@@ -74,7 +74,8 @@ func (c connection) call(ctx context.Context, method, path string, in, out any) 
 	return c.platform.call(ctx, operatorToken(), method, path, in, out)
 }
 
-// call sends a request. It decodes the response into out, unless out is nil, and returns the body of the response.
+// call sends a request. It decodes the response into out, unless out is nil, and returns the body of the response. For a
+// status of 300 or higher it returns the error that refusal returns.
 func (p platform) call(ctx context.Context, with credential, method, path string, in, out any) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()

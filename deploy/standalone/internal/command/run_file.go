@@ -112,7 +112,7 @@ func newRun(of runHeader) (*runFile, error) {
 	return f, f.append(of)
 }
 
-// readRun reads the file of a run. It ignores a last line without an end, which a killed process has left.
+// readRun reads the file of a run. It ignores a last line without a line break, which a killed process has left.
 func readRun(name string) (*runFile, error) {
 	file, err := os.Open(name)
 	if err != nil {
@@ -162,7 +162,7 @@ func (f *runFile) read(text []byte) error {
 	return nil
 }
 
-// open opens the file to append lines to it. It removes a last line without an end.
+// open opens the file to append lines to it. It removes a last line without a line break.
 func (f *runFile) open() error {
 	name := runName(f.RunID)
 	content, err := os.ReadFile(name)
@@ -229,7 +229,8 @@ func (f *runFile) found(outcomes []transfer.Outcome) error {
 	return f.wrote(slices.DeleteFunc(slices.Clone(outcomes), func(o transfer.Outcome) bool { return o.Status != transfer.Unchanged }))
 }
 
-// wrote adds the records that the run has created or updated.
+// wrote adds the records that the run has created or updated. A planned record that a write finds unchanged counts as created,
+// unless somebody else has created it.
 func (f *runFile) wrote(outcomes []transfer.Outcome) error {
 	var records []any
 	for _, o := range outcomes {

@@ -82,9 +82,9 @@ func CheckRestored(path string) error {
 	return fmt.Errorf("BELLBUOY_DATA: a restore into the folder %s did not finish; delete the folder and restore again", path)
 }
 
-// Mark writes the format of this program's data and the version of this program to the folder. It returns an error if a
-// newer program has written the data. A folder without this file is new, or was written by an older program. The
-// caller has the lock.
+// Mark writes the format of this program's data and the version of this program to FormatFile. It returns an error if the
+// file is damaged or has a newer format. A folder without the file is new, or was written by an older program. The caller
+// has the lock.
 func Mark(path, program string) error {
 	file := filepath.Join(path, FormatFile)
 	content, err := os.ReadFile(file)
@@ -125,7 +125,7 @@ func Write(path, name string, content []byte) error {
 	return Sync(path)
 }
 
-// Sync makes renamed, created and deleted files of a folder durable.
+// Sync makes the creation, renaming and deletion of files in a folder durable.
 func Sync(path string) error {
 	folder, err := os.Open(path)
 	if err != nil {
