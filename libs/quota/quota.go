@@ -89,8 +89,9 @@ func (c *Counter) use(ctx context.Context, key string, limit Limit, uses int) (w
 	return time.Duration(left) * time.Millisecond
 }
 
-// giveBack removes one use of the key from the count. A use is counted either in Redis or in memory. If Redis has
-// gone down or come back after the use, giveBack does not find the use, and the use stays counted.
+// giveBack removes one use of the key from the count. A use is counted either in Redis or in memory. giveBack
+// removes the use from the memory if Redis is down, and otherwise from Redis. If Redis has gone down or come back after the
+// use, the use stays counted in the other place, and giveBack removes another use of the key, if there is one.
 func (c *Counter) giveBack(ctx context.Context, key string) {
 	if c.give.Run(ctx, c.client, []string{"quota:" + key}).Err() == nil {
 		return
