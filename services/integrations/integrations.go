@@ -1,8 +1,9 @@
-// Package integrations is the service for outbound integration endpoints. The delivery service requests the
-// recipients of a change from it and, immediately before sending, their URLs. The service counts the failures that
-// delivery publishes as outcomes, and suppresses the URL of an endpoint that fails too often. URLs and signing secrets
-// are stored sealed. Only the response to the request that creates them, and responses to delivery, contain them. The
-// service also receives messages of monitoring tools.
+// Package integrations is the service for outbound integration endpoints. The delivery service requests from this service
+// the recipients of a change and, immediately before sending, their URLs. The service counts the failures that delivery
+// publishes as outcomes, and suppresses the URL of an endpoint that fails too often. URLs and signing secrets are stored
+// sealed. The service returns a URL only to delivery and to the member who creates the endpoint. It returns a secret of an
+// endpoint only to delivery and to the person whose request creates the secret. The service also receives messages of
+// monitoring tools.
 package integrations
 
 import (

@@ -14,8 +14,8 @@ import (
 const (
 	// dashboardLife is how long DashboardsByID caches a dashboard.
 	dashboardLife = 20 * time.Millisecond
-	// planLife is how long HasIntegrations returns true without a request to the identity service. A monitoring tool
-	// can send hundreds of messages in a second, and each of them needs the plan.
+	// planLife is how long HasIntegrations returns true for an organization without another request to the identity service. A
+	// monitoring tool can send hundreds of messages in a second, and each of them needs the plan.
 	planLife = time.Second
 	// maxPlans is the maximum number of organizations whose plan is cached.
 	maxPlans = 10_000

@@ -56,9 +56,9 @@ func severities() []severity {
 	}
 }
 
-// ReadAlerts decodes an AlertGroup into out. The whole group is one message. A resolve has no At: an alert that fires
-// again after a silence can have begun before the resolve, and must not be ignored. version is the version that the
-// payload must have; "" allows any version.
+// ReadAlerts decodes an AlertGroup into out. The whole group is one message. ReadAlerts sets no At for a resolve: an alert
+// that fires again after a silence can have begun before the resolve, and must not be ignored. version is the version that
+// the payload must have; "" allows any version.
 func (s *Inbound) ReadAlerts(body []byte, version string, out *Report) error {
 	var group AlertGroup
 	if err := decode(body, &group); err != nil {
@@ -125,7 +125,8 @@ func worst(group AlertGroup, alerts []Alert) *string {
 	return nil
 }
 
-// began returns the earliest start of the alerts. It returns nil if no alert has a start, or if past refuses the earliest.
+// began returns the earliest start of the alerts. It returns nil if no alert has a start, or if past returns nil for the
+// earliest start.
 func began(alerts []Alert, now time.Time) *time.Time {
 	var first *time.Time
 	for _, alert := range alerts {

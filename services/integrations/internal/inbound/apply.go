@@ -25,7 +25,7 @@ const (
 
 // apply applies a message that was read. It sends an update to the events service at once. A trigger or a resolve
 // changes the problem first, and the state of the problem decides whether the event gets the message now, later or
-// never.
+// never. at is the date of the message; nil: unknown.
 func (s *Inbound) apply(ctx context.Context, key Key, m heldMessage, at *time.Time) (outcome, error) {
 	if m.Message.Action == "update" {
 		return s.pass(ctx, key, m)
@@ -69,9 +69,9 @@ func (s *Inbound) pass(ctx context.Context, key Key, m heldMessage) (outcome, er
 	return m.outcome(result, err)
 }
 
-// outcome returns the outcome of a message from the response of the events service. If an update or a resolve with a
-// format is not found, the outcome is ignored: a monitoring tool without ids of messages would repeat the message after
-// an error.
+// outcome returns the outcome of a message from the response of the events service. If err is NotFound for an update or a
+// resolve in a format, it returns the result resultIgnored and no error, because a monitoring tool without ids of messages
+// would repeat the message after an error.
 func (m heldMessage) outcome(result topic.InboundResult, err error) (outcome, error) {
 	if fault.Is(err, fault.NotFound) && m.Format != "" && m.Message.Action != "trigger" {
 		return ignored("", "There is no event with this externalId."), nil
@@ -115,7 +115,7 @@ func (p Problem) ignores(m heldMessage, key Key) string {
 // admit returns a fault for a trigger that the problem must not store: because the key has too many problems or the
 // problem too many sources, or because no event could accept the trigger. A resolve is refused only if no event could
 // accept it. With too many problems or sources, a resolve is applied without its date, so that it is not stored for an
-// unknown problem or source. admit returns the date to apply.
+// unknown problem or source. admit returns the date with which the message must be applied: at or nil.
 func (s *Inbound) admit(ctx context.Context, key Key, m heldMessage, at *time.Time, id string) (*time.Time, error) {
 	resolve := m.Message.Action == "resolve"
 	if resolve && (m.Format == "" || m.Format == "generic") && !m.isBare() { // the resolve of a tool has no field that can be wrong
@@ -163,7 +163,7 @@ func (s *Inbound) check(ctx context.Context, key Key, m heldMessage) error {
 	return err
 }
 
-// change changes the problem of a message. A resolve of an unknown problem is stored only if it has a date.
+// change applies a trigger or a resolve to its problem p. A resolve of an unknown problem is stored only if it has a date.
 func (s *Inbound) change(p *Problem, exists bool, key Key, m heldMessage, at *time.Time) (effect, error) {
 	now := s.Now()
 	if !exists {
@@ -187,8 +187,8 @@ func (s *Inbound) change(p *Problem, exists bool, key Key, m heldMessage, at *ti
 	return what, nil
 }
 
-// seal returns the sealed message. If former is the same message of another request, it returns former, so that the
-// repetition of a message that waits changes nothing.
+// seal returns the sealed message. If former is the sealed form of the same message in another request, seal returns former,
+// so that the repetition of a message that waits changes nothing.
 func (s *Inbound) seal(id string, m heldMessage, former string) string {
 	if known, err := s.open(id, former); err == nil {
 		known.Message.IP, known.Message.RequestID = m.Message.IP, m.Message.RequestID
@@ -239,7 +239,8 @@ func (s *Inbound) complete(ctx context.Context, p Problem) (heldMessage, outcome
 	return held, applied, err
 }
 
-// end ends the step of p. It returns the error of its write, or failure, the error of the events service, if the write succeeds.
+// end ends the step of p. failure is the error of the events service, or nil. end returns the error of its write, or failure
+// if the write succeeds.
 func (s *Inbound) end(ctx context.Context, p Problem, outcome topic.InboundResult, failure error) error {
 	_, err := s.Store.Problems.Change(ctx, p.ID, func(now *Problem) error {
 		if now.Step != p.Step || !now.Begun {
@@ -278,8 +279,8 @@ func (s *Inbound) Complete(ctx context.Context) error {
 	}
 }
 
-// take begins the due step of a problem, completes it and stores its log. No other process takes the step before
-// completeAfter. If the key is revoked, take only ends the step.
+// take begins the due step of a problem, completes the step and stores its log. No other process takes the step before
+// completeAfter. If the step is not due any more, take does nothing. If the key is revoked, take only ends the step.
 func (s *Inbound) take(ctx context.Context, p Problem) error {
 	key, err := s.Store.Keys.Get(ctx, p.KeyID)
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// check returns why the request is refused before its secret or signature is compared. It returns "" if there is no reason.
+// check returns why the request is refused before its secret or signature is compared. It returns "" if it is not refused.
 func (in Request) check(now time.Time) string {
 	switch {
 	case in.Format == "":
@@ -28,7 +28,8 @@ func (in Request) check(now time.Time) string {
 	return ""
 }
 
-// prove returns why the request does not prove that its sender knows the secret of the key. It returns "" if it does.
+// prove returns why the credential of the request is refused: the signature or the secret is wrong, or the key does not
+// accept its secret as a token. It returns "" if the credential is accepted.
 func (in Request) prove(key Key, secret string) string {
 	switch {
 	case in.Format == "":
@@ -47,8 +48,8 @@ func (in Request) prove(key Key, secret string) string {
 	return ""
 }
 
-// isSignedByGrafana reports whether the signature of Grafana's webhook was made with the whole text of the secret:
-// HMAC-SHA256 over the body, or with a timestamp over the timestamp, a colon and the body.
+// isSignedByGrafana reports whether the signature of Grafana's webhook was made with the whole text of the secret. The
+// signature is HMAC-SHA256 over the body. If there is a timestamp, it is over the timestamp, a colon and the body.
 func isSignedByGrafana(secret string, in Request) bool {
 	mac := hmac.New(sha256.New, []byte(secret))
 	if in.Timestamp != "" {
@@ -59,5 +60,6 @@ func isSignedByGrafana(secret string, in Request) bool {
 	return err == nil && hmac.Equal(signature, mac.Sum(nil))
 }
 
-// grafanaID returns the id of a message that Grafana has signed. A repeated message has the same signature.
+// grafanaID returns the id of a message that Grafana has signed. A request with the same body and timestamp has the same
+// signature, so it has the same id.
 func grafanaID(signature string) string { return "grafana-" + strings.ToLower(signature) }

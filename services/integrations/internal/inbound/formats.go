@@ -34,7 +34,7 @@ func (t *Text) UnmarshalJSON(text []byte) error {
 	return json.Unmarshal(text, (*string)(t))
 }
 
-// JSONSchemaBytes returns the schema for the generated document.
+// JSONSchemaBytes returns the schema of Text for the OpenAPI document.
 func (Text) JSONSchemaBytes() ([]byte, error) { return []byte(`{"type": ["string", "number"]}`), nil }
 
 // Kuma is the body of the webhook of Uptime Kuma. A test of the notification has neither a heartbeat nor a monitor.
@@ -111,7 +111,8 @@ type Gatus struct {
 	Description string `json:"description,omitempty"`
 }
 
-// slashless escapes slashes in the group and the name of an alert of Gatus, because a slash separates the two.
+// slashless escapes slashes and percent signs in the group and the name of an alert of Gatus. A slash separates the group
+// from the name.
 var slashless = strings.NewReplacer("%", "%25", "/", "%2F")
 
 // ReadGatus decodes an alert of Gatus into out.
@@ -191,7 +192,7 @@ func decode(body []byte, into any) error {
 	return nil
 }
 
-// shown returns a text without blanks around it, or "" if it shows nothing.
+// shown returns a text without white space around it, or "" if the text shows nothing.
 func shown(text string) string {
 	if richtext.IsBlank(text) {
 		return ""

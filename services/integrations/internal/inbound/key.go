@@ -20,7 +20,7 @@ const (
 	maxKeyName = 80
 	// maxMinSources is the largest MinSources.
 	maxMinSources = 10
-	// usedEvery is the minimum time between two writes of LastUsedAt.
+	// usedEvery is the unit to which LastUsedAt is rounded down. touch writes each value only once.
 	usedEvery = time.Minute
 
 	actionRevoke = "inbound_key.revoke"
@@ -45,10 +45,11 @@ type Key struct {
 	// ManagementEmail gets a mail if no request arrives for ExpectEvery. ExpectEvery 0: no request is expected.
 	ExpectEvery     Wait   `json:"expectEvery" audit:"expectEvery"`
 	ManagementEmail string `json:"managementEmail" audit:"managementEmail,null"`
-	// HeardAt is when a request last arrived, or when ExpectEvery was set. HeardDown is Watch.Down at that time.
+	// HeardAt is set when the key is created, when ExpectEvery is changed, and together with LastUsedAt. HeardDown is Watch.Down
+	// at the time of this write.
 	HeardAt     time.Time     `json:"heardAt"`
 	HeardDown   time.Duration `json:"heardDown"`
-	SilentSince *time.Time    `json:"silentSince" audit:"silentSince"` // HeardAt, once the mail is sent
+	SilentSince *time.Time    `json:"silentSince" audit:"silentSince"` // HeardAt when the mail about the silence was published; nil: no mail since HeardAt
 
 	Bearer bool `json:"bearer" audit:"bearer"` // the secret may be sent as a token
 	// Slot is 1 to maxKeys for an active key, and 0 for a revoked one. No two active keys of an organization have the
@@ -188,7 +189,7 @@ func (s *Inbound) RevokeKey(ctx context.Context, organization, id string) error 
 
 func noKey() error { return fault.New(fault.NotFound, "There is no such active signing key.") }
 
-// touch stores the time of the use of a key, at most once in usedEvery.
+// touch stores that a key is used now. It rounds the time down to usedEvery, and writes nothing if this time is stored already.
 func (s *Inbound) touch(ctx context.Context, key Key) {
 	now := s.Now().Truncate(usedEvery)
 	if key.LastUsedAt != nil && !now.After(*key.LastUsedAt) {

@@ -15,7 +15,7 @@ import (
 const (
 	// keepResponse is how long a request with a repeated webhook-id gets the first response.
 	keepResponse = 24 * time.Hour
-	// maxRefusals is the maximum number of refusals of a key that a process logs in a minute. The id of a key is no
+	// maxRefusals is the maximum number of refused requests with a key that a process logs in a minute. The id of a key is no
 	// secret, so anybody can send requests with it.
 	maxRefusals = 20
 
@@ -23,14 +23,15 @@ const (
 	pruneSlice = 1000 // rows deleted in one call, so that other writes continue in between
 )
 
-// Log is the log of a received request. Of the body, it contains only the action and the externalId.
+// Log is the log of a received request, or of a step that Complete has completed. Of the body, it contains only the action
+// and the externalId.
 type Log struct {
 	ID             string    `json:"id"`
 	OrganizationID string    `json:"organizationId"`
 	ReceivedAt     time.Time `json:"receivedAt"`
 	KeyID          string    `json:"keyId"`
 	RemoteIP       string    `json:"remoteIp"`
-	Format         string    `json:"format"` // format that the path names; empty: the message was signed
+	Format         string    `json:"format"` // format that the path names; empty: the message was signed as Standard Webhooks require
 	Source         string    `json:"source"`
 	Action         string    `json:"action"`
 	ExternalID     string    `json:"externalId"`
@@ -38,9 +39,9 @@ type Log struct {
 	Result         string    `json:"result"`
 	HTTPStatus     int       `json:"httpStatus"`
 	Error          string    `json:"error"` // why the request failed, was ignored or waits
-	// WebhookID is the id of a message that was applied. A repeated message with this id gets this log as its response.
-	// WebhookID is empty for an error and for a message without an id. It becomes empty if a later message with the
-	// same id is applied, after keepResponse.
+	// WebhookID is the id of a message that was applied. A repeated message with this id gets this log as its response for
+	// keepResponse. WebhookID is empty for an error and for a message without an id. It becomes empty if the same id is
+	// applied again after keepResponse.
 	WebhookID string `json:"webhookId"`
 }
 
@@ -72,7 +73,8 @@ func (s *Inbound) Logs(ctx context.Context, organization string, filter LogFilte
 	return s.Store.Logs.Find(ctx, find.Query{Where: where, Order: []find.Order{{Field: FieldReceivedAt, Descending: true}}, Limit: limit, After: after})
 }
 
-// kept returns the log that has the webhook-id of row. It returns true if this log is younger than keepResponse.
+// kept returns the log that has the webhook-id of row, and the zero Log if there is none. It returns true if this log is
+// younger than keepResponse.
 func (s *Inbound) kept(ctx context.Context, row Log) (Log, bool, error) {
 	found, err := s.Store.Logs.Find(ctx, find.Query{
 		Where: []find.Condition{find.Eq(FieldOrganization, row.OrganizationID), find.Eq(FieldWebhookID, row.WebhookID)}, Limit: 1,
@@ -84,8 +86,8 @@ func (s *Inbound) kept(ctx context.Context, row Log) (Log, bool, error) {
 	return former, row.ReceivedAt.Sub(former.ReceivedAt) < keepResponse, nil
 }
 
-// keep stores the log of a message that was applied. If another request with the same webhook-id has stored its log
-// first, keep returns that log.
+// keep stores the log of a message that was applied. If another request with the same webhook-id has stored its log less
+// than keepResponse before, keep returns that log and does not store row.
 func (s *Inbound) keep(ctx context.Context, row Log) (Response, error) {
 	for {
 		err := s.Store.Logs.Insert(ctx, row)
@@ -106,7 +108,8 @@ func (s *Inbound) keep(ctx context.Context, row Log) (Response, error) {
 	}
 }
 
-// fail stores the log of a request that failed with err. If the log cannot be stored, the response does not change.
+// fail stores the log of a request or step that failed with err. If the log cannot be stored, fail only writes a warning, so
+// that the response does not change.
 func (s *Inbound) fail(ctx context.Context, row Log, err error) {
 	f := *fault.As(err)
 	f.Err = nil // the cause is only for the log of the service
@@ -123,7 +126,7 @@ type refusals struct {
 	count  map[string]int
 }
 
-// admit counts a refusal of the key, and reports whether it is logged.
+// admit counts a refusal of the key, and reports whether the refusal must be logged.
 func (r *refusals) admit(keyID string, now time.Time) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -17,9 +17,10 @@ import (
 
 const (
 	maxProblems = 10_000 // number of problems that a key may have
-	// countShare limits the use of a count: a process counts again after 1/countShare of the remaining problems.
+	// countShare limits the use of a count of a key's problems: a process counts again after new problems have used up
+	// 1/countShare of the number that was free at the count.
 	countShare = 8
-	// countLife is how long a count is used.
+	// countLife is the longest time for which a count is used.
 	countLife = 10 * time.Second
 	// maxCounted is the maximum number of keys whose counts are cached. At this number all counts are dropped.
 	maxCounted = 10_000
@@ -29,10 +30,10 @@ const (
 	keepQuiet = 24 * time.Hour
 	// keepProblem is how long a problem that is not quiet is kept without a message. A later message starts a new problem.
 	keepProblem = 30 * 24 * time.Hour
-	// touchEvery is the minimum time between two writes of TouchedAt.
+	// touchEvery is the age of TouchedAt after which a message that does not change the state sets TouchedAt again.
 	touchEvery = time.Hour
-	// completeAfter is the time after which Complete takes over a step that has begun. Its process has died, or another
-	// service could not be reached.
+	// completeAfter is the time after which Complete completes a step that another call has begun and not ended, because the
+	// process was killed or the events service could not be reached.
 	completeAfter = 10 * time.Second
 )
 
@@ -52,7 +53,7 @@ const (
 	resultWaiting = "waiting"
 )
 
-// Problem is what the tool with a key reports about an externalId.
+// Problem is what the sources with one key report about one externalId.
 type Problem struct {
 	ID             string    `json:"id"`
 	OrganizationID string    `json:"organizationId"`
@@ -76,8 +77,8 @@ type Problem struct {
 
 // Source is a source of a Problem.
 type Source struct {
-	Since      *time.Time `json:"since"`      // since when the source reports the problem; nil: the source does not
-	ResolvedAt *time.Time `json:"resolvedAt"` // date of the last dated resolve
+	Since      *time.Time `json:"since"`      // start of the source's report; nil: the source does not report the problem
+	ResolvedAt *time.Time `json:"resolvedAt"` // latest date of a resolve of the source; nil: no resolve had a date
 }
 
 // heldMessage is the message of a step.
@@ -123,8 +124,9 @@ func (p *Problem) turn(state State, now time.Time) {
 	}
 }
 
-// hold sets the message of the step. If the sources are as required, the step is due after wait, or keeps its DueAt.
-// Otherwise it is not due. If the step is due now, hold begins the step and returns effectBegin.
+// hold sets the message of the step. If required is true, the step is due after wait, or keeps its DueAt. If required is
+// false, because too few sources report the problem, hold sets DueAt to nil. If the step is due now, hold begins the step and
+// returns effectBegin. Otherwise it returns effectWait.
 func (p *Problem) hold(seal func(heldMessage) string, held heldMessage, required bool, wait Wait, now time.Time) effect {
 	switch {
 	case !required:
@@ -143,7 +145,7 @@ func (p *Problem) hold(seal func(heldMessage) string, held heldMessage, required
 	return effectWait
 }
 
-// effect is what follows from a message for the event.
+// effect says what apply must do with a message.
 type effect int
 
 const (
@@ -154,7 +156,8 @@ const (
 	effectComplete        // a step that has begun must be completed before the message
 )
 
-// report applies a trigger or a resolve to the problem.
+// report applies a trigger or a resolve to the problem. If a step has begun, report changes nothing and returns
+// effectComplete.
 func (p *Problem) report(key Key, m heldMessage, at *time.Time, seal func(heldMessage) string, now time.Time) effect {
 	if p.Begun {
 		return effectComplete
@@ -263,14 +266,14 @@ func (s *Inbound) room(ctx context.Context, key Key) error {
 	return nil
 }
 
-// counted has the number of new problems of each key that need no count.
+// counted has the allowance of each key, by id.
 type counted struct {
 	mu   sync.Mutex
 	left map[string]allowance
 }
 
-// allowance is the number of problems that a key may store before until without another count. Other processes store
-// problems of the key, too.
+// allowance is the number of new problems that this process may store for a key before the time until, without another count.
+// It is only a part of the free number (see countShare), because other processes store problems of the key, too.
 type allowance struct {
 	problems int64
 	until    time.Time

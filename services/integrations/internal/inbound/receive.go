@@ -15,13 +15,13 @@ const completeWithin = 5 * time.Second
 
 // Request is a request of a monitoring tool.
 type Request struct {
-	KeyID, ID, Timestamp, Signature string // headers
+	KeyID, ID, Timestamp, Signature string // headers; KeyID may also be from the query
 	Body                            []byte
 	IP, RequestID                   string
 	// Format is the format of the path. Empty: the request is signed as Standard Webhooks require. A request with a format
 	// has the secret of the key as its Token, or a Signature of Grafana, and no ID.
 	Format, Source, Token string
-	Wrong                 error // error of the query, which is returned before the id and the body are checked; nil: none
+	Wrong                 error // error of the query, which Receive returns after the check of the credential; nil: none
 	// Read decodes the body into a message that has the defaults of the key. It returns an Invalid fault if the body is
 	// no valid message.
 	Read func(*Report) error
@@ -34,9 +34,9 @@ type Response struct {
 	Duplicate bool
 }
 
-// Receive applies a message. It returns a Denied fault if the key, the signature, the time or the plan of the
-// organization does not allow the request. If a message with the same id was applied in the last 24 h, Receive changes
-// nothing and returns the first response.
+// Receive applies a message. It returns a Denied fault if the key, the signature or token, the time or the plan of the
+// organization does not allow the request. If a message with the same id was applied in the last 24 h, Receive does not apply
+// the message again and returns the first response.
 func (s *Inbound) Receive(ctx context.Context, in Request) (Response, error) {
 	start := time.Now()
 	if in.Format != "" && in.Signature != "" {
@@ -77,7 +77,7 @@ func (s *Inbound) Receive(ctx context.Context, in Request) (Response, error) {
 	return s.keep(ctx, row)
 }
 
-// read decodes the request into out. A date in the future is refused here, as the events service refuses it, because a
+// read decodes the request into out. It returns a fault for a date in the future, as the events service does, because a
 // resolve changes the problem before the events service gets the message.
 func (s *Inbound) read(in Request, out *Report) error {
 	if in.Wrong != nil {
@@ -95,8 +95,8 @@ func (s *Inbound) read(in Request, out *Report) error {
 	return nil
 }
 
-// sender returns the key whose secret the request proves. A refusal is logged in the organization of the key, unless
-// the minute has maxRefusals already.
+// sender returns the key of the request, and a Denied fault if the key is unknown or refusal returns a reason. It logs a refusal
+// in the organization of the key, unless the process has logged maxRefusals of the key in this minute.
 func (s *Inbound) sender(ctx context.Context, in Request) (Key, error) {
 	key, err := s.keyOf(ctx, in.KeyID)
 	if fault.Is(err, fault.NotFound) {
@@ -124,7 +124,7 @@ func (s *Inbound) keyOf(ctx context.Context, id string) (Key, error) {
 	return s.Store.Keys.Get(ctx, parsed.String())
 }
 
-// refusal returns why the request is not allowed. It returns "" if it is allowed. The most expensive check is the last.
+// refusal returns why the request is not allowed. It returns "" if the request is allowed. The most expensive check is the last.
 func (s *Inbound) refusal(ctx context.Context, key Key, in Request) (string, error) {
 	if key.RevokedAt != nil {
 		return "The signing key is revoked.", nil

@@ -17,16 +17,17 @@ const (
 	downAfter = time.Minute
 )
 
-// Watch records when the service has run. Requests that arrive while it does not run are lost, so this time does not
-// count as silence of a key.
+// Watch records when the service has run. Requests that arrive while the service does not run are lost, so this time does
+// not count as silence of a key.
 type Watch struct {
 	ID     string        `json:"id"`
-	LastAt time.Time     `json:"lastAt"` // when a process of the service ran last
-	Down   time.Duration `json:"down"`   // sum of the times in which none ran
+	LastAt time.Time     `json:"lastAt"` // when a process of the service last ran; written at most once in watchEvery
+	Down   time.Duration `json:"down"`   // sum of the times without a write of LastAt that were longer than downAfter
 }
 
-// silentAt returns when the key is silent, apart from the downtime of the service. It returns nil if no request of the
-// key is expected, or if its silence is reported. It adds usedEvery, because HeardAt is rounded down to usedEvery.
+// silentAt returns when the key is silent, apart from the downtime of the service. It returns nil if no request with the
+// key is expected, if the silence is reported already, or if the key is revoked. It adds usedEvery, because HeardAt may be
+// rounded down to usedEvery.
 func (k Key) silentAt() *time.Time {
 	if k.ExpectEvery == 0 || k.SilentSince != nil || k.RevokedAt != nil {
 		return nil
@@ -43,7 +44,8 @@ func (k Key) SilentAt() any {
 	return nil
 }
 
-// watch stores that the service runs, and returns Watch.Down: how long it has not run until now.
+// watch stores that the service runs now, and returns Watch.Down. If the time after LastAt is longer than downAfter, watch adds
+// this time to Down first.
 func (s *Inbound) watch(ctx context.Context) (time.Duration, error) {
 	watch, err := s.Store.Watches.Upsert(ctx, watchID, func(w *Watch, exists bool) ([]topic.Message, error) {
 		now := s.Now()
@@ -65,8 +67,8 @@ func (s *Inbound) watch(ctx context.Context) (time.Duration, error) {
 	return watch.Down, err
 }
 
-// downtime returns Watch.Down as watch has read it. If watch has not been called, because a request arrived before the
-// first call of Listen, downtime calls watch.
+// downtime returns Watch.Down as the last call of watch in this process has read it. If there was no call, because a request
+// arrived before the first call of Listen, downtime calls watch.
 func (s *Inbound) downtime(ctx context.Context) (time.Duration, error) {
 	if down := s.down.Load(); down != nil {
 		return *down, nil
@@ -74,7 +76,8 @@ func (s *Inbound) downtime(ctx context.Context) (time.Duration, error) {
 	return s.watch(ctx)
 }
 
-// Listen sends a mail for each key from which no request has arrived for its ExpectEvery. Several processes may call it.
+// Listen publishes a notice for a mail about each silent key: no request with the key has arrived for its ExpectEvery, apart
+// from the downtime of the service. Several processes may call Listen.
 func (s *Inbound) Listen(ctx context.Context) error {
 	down, err := s.watch(ctx)
 	if err != nil {
@@ -110,7 +113,8 @@ func (k Key) silent(now time.Time) topic.Notice {
 	}
 }
 
-// Resolve returns the destinations of mails about the keys.
+// Resolve returns the destinations of mails about the keys. The destination is gone if the organization has no such key, or if
+// the key is revoked or has no ManagementEmail.
 func (s *Inbound) Resolve(ctx context.Context, organization string, ids []string) ([]topic.Destination, error) {
 	keys, err := find.ByKey(ctx, s.Store.Keys, ids, func(k Key) string { return k.ID })
 	return find.Values(ids, func(id string) topic.Destination {

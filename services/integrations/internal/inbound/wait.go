@@ -7,7 +7,8 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/fault"
 )
 
-// Wait is a time to wait, in whole seconds. Its text is that of a time.Duration without parts that are 0, such as 2m.
+// Wait is a time to wait, in whole seconds. Its text is that of a time.Duration without 0m and 0s at its end, such as 2m.
+// The text of 0 is 0s.
 type Wait time.Duration
 
 // ParseWait parses the member with the name. It returns a fault unless the text is a duration of whole seconds from least to most.

@@ -8,8 +8,8 @@ import (
 )
 
 // Counters count the failed deliveries to one endpoint. A change of the endpoint's URL does not reset them. The
-// consumer of outcomes writes Counters in bulk. If a suppression is cleared, they are reset. They exist as long as the
-// endpoint.
+// consumer of outcomes writes Counters in bulk. If a suppression is cleared, the Counters of all endpoints with the URL are
+// reset. Counters are stored before an endpoint is created or verified, and deleted together with the endpoint.
 type Counters struct {
 	ID string `json:"id"` // id of the endpoint
 	Series
@@ -23,7 +23,7 @@ type Counters struct {
 	Groups []string `json:"groups,omitempty"`
 }
 
-// Series counts the failures since the last success. A success resets all fields.
+// Series counts the failures since the last success. A success at the current URL resets all fields (see Counters.succeed).
 type Series struct {
 	ConsecutiveFailures int        `json:"consecutiveFailures"`
 	FirstFailureAt      *time.Time `json:"firstFailureAt,omitempty"`
@@ -78,8 +78,8 @@ func (c *Counters) remember(o topic.Outcome) bool {
 }
 
 // succeed counts a success. A success at a former URL does not reset the Series. Neither does a success that ended
-// before the first failure of the Series. Its outcome can arrive late, because delivery publishes outcomes of retries
-// in another way than those of first attempts.
+// before the first failure of the Series. The outcome of such a success can arrive late, because delivery publishes
+// outcomes of retries in another way than those of first attempts.
 func (c *Counters) succeed(urlHash string, o topic.Outcome) {
 	if before := c.FirstFailureAt != nil && o.At.Before(*c.FirstFailureAt); !before && o.URLHash == urlHash {
 		c.Series = Series{}

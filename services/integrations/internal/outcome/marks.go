@@ -49,7 +49,7 @@ func (m marks) has(mark []byte) bool {
 	return false
 }
 
-// add inserts a mark. Its position is usually the last one.
+// add returns the marks with another mark at its place in the order, which is usually the end.
 func (m marks) add(mark []byte) marks {
 	i := m.len()
 	for i > 0 && bytes.Compare(m.at(i-1), mark) > 0 {

@@ -34,7 +34,8 @@ type Store struct {
 	Successes find.Collection[LastSuccesses]
 }
 
-// Of returns the Counters of endpoints, by id of the endpoint. It sets LastSuccessAt from LastSuccesses.
+// Of returns the Counters of endpoints, by id of the endpoint. It sets LastSuccessAt to the time in LastSuccesses if this time
+// is later.
 func (s Store) Of(ctx context.Context, ids []string) (map[string]Counters, error) {
 	counters, err := s.countersOf(ctx, ids)
 	if err != nil {

@@ -43,7 +43,8 @@ type times []byte
 
 const placeSize = len(uuid.UUID{}) + 8
 
-// place returns the offset of an endpoint in the times. found is false if the endpoint is not in the times.
+// place returns the offset of an endpoint in the times. If the endpoint is not in the times, found is false, and at is the
+// offset at which to insert it.
 func (t times) place(id string) (at int, found bool) {
 	wanted := uuid.MustParse(id)
 	at, found = sort.Find(len(t)/placeSize, func(i int) int { return bytes.Compare(wanted[:], t[i*placeSize:][:len(wanted)]) })
@@ -59,8 +60,8 @@ func (t times) of(id string) (time.Time, bool) {
 	return time.UnixMilli(int64(binary.BigEndian.Uint64(t[at+placeSize-8:]))).UTC(), true
 }
 
-// merge updates the times with the successes that are later. It returns the successes of endpoints that are not in the
-// times.
+// merge sets the time of an endpoint to the time of its success if the success is later. It returns the successes of
+// endpoints that are not in the times.
 func (t times) merge(successes []topic.Outcome) (absent []topic.Outcome) {
 	for _, o := range successes {
 		at, found := t.place(o.Recipient)

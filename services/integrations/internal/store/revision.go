@@ -14,8 +14,8 @@ const reviseTimeout = 5 * time.Second
 
 // revisions are numbers, one for each organization. A write of an endpoint or suppression, except the creation of an
 // endpoint, changes the number after the commit and before the write returns. A reader first reads the number and then
-// the records. The records are current as long as the number does not change. If the process is killed between the
-// commit and the change of the number, no client has got a response yet.
+// the records. As long as the number does not change, these records are current. If the process is killed between the
+// commit and the change of the number, the client gets no response to the write.
 type revisions struct{ db *document.Database }
 
 func counter(organization string) string { return "revision/" + organization }
@@ -24,8 +24,8 @@ func (r revisions) of(ctx context.Context, organization string) (int64, error) {
 	return r.db.Last(ctx, counter(organization))
 }
 
-// revise changes the number after a write without an error, and returns err otherwise. It changes the number even if
-// the write did not change the record, because a process that changed the record before may have been killed.
+// revise changes the number if err, the error of a write, is nil. Otherwise it returns err. It changes the number even if the
+// write did not change the record, because a process that changed the record before may have been killed.
 func (r revisions) revise(ctx context.Context, organization string, err error) error {
 	if err != nil || organization == "" {
 		return err
