@@ -169,7 +169,7 @@ type signedEndpointPatch struct {
 }
 
 // changeFrom returns the handler of a change with the body B. The handler finds the endpoint before it reads the
-// rest of the body, so that an unknown endpoint is the first error.
+// rest of the body. So if the endpoint is unknown and a member of the body is wrong, the error is about the endpoint.
 func changeFrom[B interface{ patch() endpoint.Patch }](r resource) func(*web.Call[web.None, B]) (oneEndpointView, error) {
 	return func(c *web.Call[web.None, B]) (oneEndpointView, error) {
 		var of targetMembers
@@ -224,8 +224,8 @@ func (r resource) remove(c *web.Call[removeParameters, removedEndpointBody], in 
 }
 
 // named returns the urlHash that the request names, by urlHash or by url. If body and query have the same parameter,
-// named uses the value of the body. It returns an error if there is neither a urlHash nor a url, or if the two differ:
-// the request could delete the wrong endpoint.
+// named uses the value of the body. It returns an error if there is neither a urlHash nor a url, or if they name different
+// URLs, because the request could delete the wrong endpoint or suppression.
 func (r resource) named(query removeParameters, body removedEndpointBody) (string, error) {
 	hash, url := cmp.Or(body.URLHash.Pointer(), query.URLHash), cmp.Or(body.URL.Pointer(), query.URL)
 	switch {

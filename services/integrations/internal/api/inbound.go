@@ -109,7 +109,8 @@ func readMessage(c *gin.Context) ([]byte, error) {
 	return body, nil
 }
 
-// read decodes the body in the format that the query names, and adds the message to out.
+// read decodes the body into out, in the format that the query names. Without a format, the body is an inboundBody. read
+// returns a fault for an unknown format and for any other parameter of the query.
 func (a *API) read(c *gin.Context, body []byte, out *inbound.Report) error {
 	query := c.Request.URL.Query()
 	for name := range query {

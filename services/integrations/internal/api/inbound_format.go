@@ -24,7 +24,8 @@ import (
 //go:embed inbound_format.md
 var formatDescription string
 
-// formatPublic declares the inbound webhook with the format in the path, and a token or a signature of Grafana.
+// formatPublic declares the operation of the inbound webhook whose path has the format. Its requests have a token or a
+// signature of Grafana.
 func formatPublic(response string, failed []web.Content) web.Public {
 	media := func(of any) web.Content { return web.Content{Media: "application/json", Of: of, Open: true} }
 	return web.Public{
@@ -60,7 +61,7 @@ type heartbeatBody struct {
 
 var sourceName = regexp.MustCompile(`^[A-Za-z0-9._-]{1,64}$`)
 
-// receiveFormat handles a request with a token, or with a signature of Grafana.
+// receiveFormat handles a request to the operation of formatPublic.
 func (a *API) receiveFormat(c *gin.Context) error {
 	if !slices.Contains(formats(), c.Param("format")) {
 		return fault.New(fault.NotFound, "There is no such format.")
@@ -90,7 +91,8 @@ func (a *API) receiveFormat(c *gin.Context) error {
 	return answer(c, response, err)
 }
 
-// bearer returns the key id and the secret of a token, which a colon separates, or twice "" if the scheme is not Bearer.
+// bearer returns the key id and the secret of a token, which a colon separates. It returns "" for both if the scheme of the
+// header is not Bearer.
 func bearer(authorization string) (keyID, secret string) {
 	scheme, token, _ := strings.Cut(authorization, " ")
 	if !strings.EqualFold(scheme, "Bearer") {
@@ -100,8 +102,8 @@ func bearer(authorization string) (keyID, secret string) {
 	return keyID, secret
 }
 
-// checkFormatQuery returns a fault if a parameter is repeated or not valid, or is neither source nor the keyId of the
-// format grafana. So a token in the query is refused, because logs of proxies contain the query.
+// checkFormatQuery returns a fault if source is not valid, or if the query has a repeated parameter or a parameter other than
+// source and, for the format grafana, keyId. So a token in the query is refused, because logs of proxies contain the query.
 func checkFormatQuery(format string, query url.Values) error {
 	for _, name := range slices.Sorted(maps.Keys(query)) {
 		switch {
@@ -121,7 +123,7 @@ func formats() []string {
 	return []string{"alertmanager", "grafana", "uptime-kuma", "gatus", "zabbix", "generic"}
 }
 
-// readFormat decodes the body in the format into out.
+// readFormat decodes the body into out, in the format that the path names.
 func (a *API) readFormat(c *gin.Context, format string, body []byte, out *inbound.Report) error {
 	switch format {
 	case "alertmanager":
@@ -138,7 +140,7 @@ func (a *API) readFormat(c *gin.Context, format string, body []byte, out *inboun
 	c.Request.Body = io.NopCloser(bytes.NewReader(body))
 	c.Request.Header.Set("Content-Type", "application/json") // the media type is ignored
 	var of struct{ Action string }
-	_ = json.Unmarshal(body, &of) // web.Body reports what is wrong
+	_ = json.Unmarshal(body, &of) // web.Body below reports the error
 	if of.Action == "heartbeat" {
 		_, err := web.Body[heartbeatBody](c)
 		out.Ignored = "The action is heartbeat."

@@ -182,7 +182,7 @@ func (a *API) createKey(c *web.Call[web.None, inboundKeyBody], in inboundKeyBody
 	return oneInboundKeyView{viewInboundKey(key, secret)}, err
 }
 
-// changeKey finds the key before it reads the body, so that an unknown key is the first error.
+// changeKey finds the key before it reads the body. So if the key is unknown and the body is wrong, the error is about the key.
 func (a *API) changeKey(c *web.Call[inboundKeyParameters, inboundKeyPatch]) (oneInboundKeyView, error) {
 	key, err := a.inbound.ChangeKey(c, c.Caller.Organization, c.Parameters.KeyID, func(k *inbound.Key) error {
 		in, err := c.Body()

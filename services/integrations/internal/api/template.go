@@ -8,12 +8,13 @@ import (
 	"github.com/bellbuoy/bellbuoy/services/integrations/internal/endpoint"
 )
 
-// templateMember is a member of the bodies that create or change an endpoint of a signed kind. It sets the request that is sent.
+// templateMember is a member of the bodies that create or change an endpoint of a signed kind. It sets the template of the
+// request that is sent to the endpoint.
 type templateMember struct {
 	Template optional.Value[webhookTemplateBody] `json:"template" description:"Required with the format template. A change merges its members, headers and secrets with the present ones."`
 }
 
-// webhookTemplateBody is the request that a webhook sends.
+// webhookTemplateBody describes the request that is sent to a webhook endpoint.
 type webhookTemplateBody struct {
 	Method   optional.Value[string]             `json:"method" enum:"POST,PUT" description:"POST if absent from a create."`
 	IDInPath optional.Value[bool]               `json:"idInPath" description:"Appends the delivery's id to the path of the URL."`
@@ -53,7 +54,8 @@ type shippedTemplateView struct {
 	Template shippedWebhookTemplateView `json:"template"`
 }
 
-// shippedWebhookTemplateView has the members of webhookTemplateBody, so that a client can send it after it has replaced the placeholders.
+// shippedWebhookTemplateView has the members of webhookTemplateBody, so that a client can replace the placeholders and send
+// the view as a webhookTemplateBody.
 type shippedWebhookTemplateView struct {
 	Method   string            `json:"method" enum:"POST,PUT"`
 	IDInPath bool              `json:"idInPath"`

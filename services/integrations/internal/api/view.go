@@ -8,8 +8,8 @@ import (
 	"github.com/bellbuoy/bellbuoy/services/integrations/internal/endpoint"
 )
 
-// endpointView is the "Outbound integration endpoint record" of the specification, with the legacy id. Channels of the
-// legacy interface select endpoints by this id.
+// endpointView is the "Outbound integration endpoint record" of the specification, with the legacy id. A write of an event
+// through the legacy interface selects the endpoints to notify by this id.
 type endpointView struct {
 	LegacyID            int64                `json:"legacyId"`
 	Version             int64                `json:"version" description:"Increases with every change except results of deliveries."`

@@ -35,7 +35,8 @@ func (a *API) mountVisitors(engine *gin.Engine) error {
 	return nil
 }
 
-// texts returns the keys of the texts of an error page.
+// texts returns the keys of the texts that the error page for err shows in place of the usual texts. An empty key means the
+// usual text for the status.
 func texts(status int, err error) page.Texts {
 	switch {
 	case errors.Is(err, endpoint.ErrNotTaken): // the dashboard no longer offers the kind to visitors
@@ -119,7 +120,8 @@ type form struct {
 	Components           page.Boxes
 }
 
-// newForm returns the form with the values that the visitor has sent. It shows err next to the field that err is about.
+// newForm returns the form with the values that the visitor has sent. It shows a text about err next to the field of err, and
+// next to the components if err is about another field.
 func newForm(w *words.Locale, offer endpoint.Offer, kind endpoint.Kind, wish endpoint.Wish, err error) form {
 	view := form{
 		Dashboard: offer.Dashboard.Name, Channel: kind.Name,

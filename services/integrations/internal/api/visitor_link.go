@@ -11,7 +11,7 @@ import (
 	"github.com/gin-gonic/gin"
 )
 
-// linkView is the view of the pages that links open.
+// linkView is the view of the pages that the links in mail open.
 type linkView struct {
 	Note, Problem string
 	Receiver      string // URLDisplay and the name of the kind
@@ -69,7 +69,7 @@ func (a *API) manage(c *gin.Context) error {
 	return err
 }
 
-// manageAgain shows the form again, with the stored settings of the endpoint and the error.
+// manageAgain shows the form again, with the stored settings of the endpoint and a text about the error.
 func (a *API) manageAgain(c *gin.Context, form url.Values, wrong error) error {
 	return page.Follow(a.endpoints.Show(endpoint.ToManage), func(c *gin.Context, visit endpoint.Visit) error {
 		view, w := newLink(c, visit), page.Words(c)

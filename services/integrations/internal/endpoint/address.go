@@ -23,7 +23,8 @@ type Hosts interface {
 }
 
 // Address is a receiver's URL in its normal form. It is a secret, because URLs of chat providers and of many other
-// receivers contain a token. Only Hash and Display may be logged, stored unsealed, or shown after the creation.
+// receivers contain a token. Only digests such as Hash, and Display, may be logged, stored unsealed, or shown after the
+// creation of the endpoint.
 type Address struct{ host, rest string }
 
 // URL returns the whole URL.
@@ -35,8 +36,8 @@ func (a Address) Hash() string {
 	return hex.EncodeToString(sum[:])
 }
 
-// Display returns the host and at most six characters of the path, but not more than half of the path, rounded up. So
-// only a path of one character is shown completely.
+// Display returns the host and at most maxDisplay characters of the path, but not more than half of the path, rounded up. So
+// it shows the whole path only if the path has one character.
 func (a Address) Display() string {
 	path, _, _ := strings.Cut(a.rest, "?")
 	if shown := min(maxDisplay, (len(path)+1)/2); shown < len(path) {

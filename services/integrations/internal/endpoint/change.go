@@ -65,8 +65,8 @@ func (p Patch) apply(e *Endpoint) {
 	}
 }
 
-// Change changes an endpoint. After it has found the endpoint, it calls read, which returns the input. If the input
-// changes nothing, Change stores nothing. If the secret was rotated, the view has the new secret.
+// Change changes an endpoint. After Change has found the endpoint, it calls read, which returns the input. If the input
+// changes nothing, Change stores nothing. If the input rotates the secret, the view has the new secret.
 func (s *Endpoints) Change(ctx context.Context, organization string, kind Kind, target Target, read func() (Patch, error)) (View, error) {
 	dashboard, err := s.dashboard(ctx, organization, target.DashboardID)
 	if err != nil {
@@ -139,7 +139,8 @@ func (s *Endpoints) Change(ctx context.Context, organization string, kind Kind, 
 	return views[0], nil
 }
 
-// checkPatch checks the patch of an endpoint. It returns the new URL. Without a new URL it returns the zero Address.
+// checkPatch checks the patch of an endpoint, and replaces its lists by the form in which they are stored. It returns the new
+// URL, or the zero Address if the patch has no URL.
 func (s *Endpoints) checkPatch(kind Kind, dashboard topic.DashboardRecord, patch *Patch) (address Address, err error) {
 	if *patch, err = patch.check(); err != nil {
 		return address, err
@@ -201,8 +202,8 @@ func (s *Endpoints) move(ctx context.Context, e Endpoint, target Target, address
 	}
 }
 
-// leaving returns the suppression that must move with the endpoint when its URL changes. This is the suppression of its
-// URL if e is the only verified endpoint with the URL. Otherwise, or without a suppression, leaving returns nil.
+// leaving returns the suppression that must move with e when the URL of e changes. If e is the only verified endpoint with
+// its URL, this is the suppression of the URL. Otherwise, or without a suppression, leaving returns nil.
 func (s *Endpoints) leaving(ctx context.Context, e Endpoint) (*Suppression, error) {
 	last, err := s.isLast(ctx, e.OrganizationID, e.Channel, e.claims(e.URLHash))
 	if err != nil || !last {
@@ -215,8 +216,8 @@ func (s *Endpoints) leaving(ctx context.Context, e Endpoint) (*Suppression, erro
 	return nil, err
 }
 
-// claims returns urlHash, which a Claim of the endpoint must contain. It returns "" if the endpoint is not verified,
-// because such an endpoint needs no Claim.
+// claims returns urlHash, for the Claim of a write that gives this URL to the endpoint or takes it away. It returns "" if the
+// endpoint is not verified, because such an endpoint needs no Claim.
 func (e Endpoint) claims(urlHash string) string {
 	if e.VerifiedAt == nil {
 		return ""
@@ -224,7 +225,7 @@ func (e Endpoint) claims(urlHash string) string {
 	return urlHash
 }
 
-// HashOf returns the urlHash of a URL.
+// HashOf returns the urlHash of a URL, or an error if parseAddress refuses the URL.
 func (s *Endpoints) HashOf(url string) (string, error) {
 	address, err := parseAddress(url, s.Hosts)
 	if err != nil {

@@ -23,8 +23,8 @@ type Draft struct {
 	Template        *TemplateInput // with topic.FormatTemplate only
 }
 
-// Create stores an endpoint on a dashboard. The endpoint is verified immediately. After Create has found the dashboard,
-// it calls read, which returns the input. The view has the URL and, for a signed kind, the secret.
+// Create stores a verified endpoint on a dashboard. After Create has found the dashboard, it calls read, which returns the
+// input. The view has the URL and, for a signed kind, the secret.
 func (s *Endpoints) Create(ctx context.Context, organization string, kind Kind, dashboardID string, read func() (Draft, error)) (View, error) {
 	dashboard, err := s.dashboard(ctx, organization, dashboardID)
 	if err != nil {
@@ -43,7 +43,7 @@ func (s *Endpoints) Create(ctx context.Context, organization string, kind Kind, 
 		return View{}, err
 	}
 	if err := s.conflict(ctx, e, e.URLHash, nil); err != nil {
-		return View{}, err // the usual error is found without the cost of a claim
+		return View{}, err // so the most frequent error is found without the cost of a claim
 	}
 	var view View
 	err = s.claimed(ctx, e, e.URLHash, "", func() error {
@@ -121,8 +121,8 @@ func (s *Endpoints) add(ctx context.Context, e Endpoint, address Address, signed
 	return view, err
 }
 
-// conflict returns the error for an endpoint that cannot be stored with a URL. If a verified endpoint on the
-// dashboard of e has the URL, this is a Conflict. If none has it, conflict returns the parameter otherwise.
+// conflict returns the error for an endpoint e that cannot be stored with the URL that has urlHash. If a verified endpoint on
+// the dashboard of e has this URL, the error is a Conflict. If no verified endpoint there has it, conflict returns otherwise.
 func (s *Endpoints) conflict(ctx context.Context, e Endpoint, urlHash string, otherwise error) error {
 	other, err := s.one(ctx, e.OrganizationID, e.Channel, Target{DashboardID: e.DashboardID, URLHash: urlHash})
 	switch {
@@ -138,8 +138,8 @@ func (s *Endpoints) conflict(ctx context.Context, e Endpoint, urlHash string, ot
 	return err
 }
 
-// withoutComponents deletes a new endpoint whose components were all deleted while it was stored, and returns an error.
-// If the endpoint was changed meanwhile, withoutComponents keeps it and returns nil.
+// withoutComponents deletes a new endpoint whose components were all deleted while Create stored the endpoint, and returns an
+// error. If the endpoint was changed meanwhile, withoutComponents does not delete it and returns nil.
 func (s *Endpoints) withoutComponents(ctx context.Context, e Endpoint) error {
 	err := s.remove(ctx, e, func(e *Endpoint) ([]topic.Message, error) {
 		return audit.Entry(audit.From(ctx), "", s.Now(), e, nil), nil

@@ -1,6 +1,6 @@
-// Package endpoint is the domain of outbound integration endpoints: the URLs of an organization's
-// receivers, the components that each is notified about, the results of its deliveries, and when the
-// platform stops sending to it.
+// Package endpoint is the domain of outbound integration endpoints: the URLs of an organization's receivers, the
+// components about which each endpoint is notified, the results of deliveries to the endpoint, and the suppression of URLs
+// to which the platform no longer sends.
 //
 // A View combines three kinds of records. An Endpoint has the settings that its owner chooses. The records of package
 // outcome have the results of its deliveries, and the consumer of outcomes writes them in bulk. A Suppression belongs
@@ -18,9 +18,9 @@ import (
 // Endpoint is one receiver on one dashboard. Times are UTC with milliseconds.
 type Endpoint struct {
 	ID             string        `json:"id" audit:"id"`             // uuid v7
-	LegacyID       int64         `json:"legacyId" audit:"legacyId"` // the channels of the legacy interface select endpoints by this id
+	LegacyID       int64         `json:"legacyId" audit:"legacyId"` // a write of an event through the legacy interface selects the endpoints to notify by this id
 	OrganizationID string        `json:"organizationId"`
-	Version        int64         `json:"version" audit:"version,quiet"` // increases with each change that the owner sees, but not with results of deliveries
+	Version        int64         `json:"version" audit:"version,quiet"` // increases with each change that the owner sees, and if prevent is called; not with results of deliveries
 	Channel        topic.Channel `json:"channel" audit:"channel"`
 	DashboardID    string        `json:"dashboardId" audit:"dashboardId"`
 	DashboardName  string        `json:"dashboardName" audit:"dashboardName"` // name at the last create, request or change
@@ -28,12 +28,12 @@ type Endpoint struct {
 	URLHash        string        `json:"urlHash" audit:"urlHash"`             // Address.Hash
 	URLDisplay     string        `json:"urlDisplay" audit:"urlDisplay"`       // Address.Display
 	Paced          string        `json:"paced,omitempty"`                     // pacedBy
-	// MovedSuppression is the suppression of the endpoint's former URL. It is set by the change of the URL. reconcile
-	// decides whether it applies to the new URL, and removes it.
+	// MovedSuppression is the suppression of the endpoint's former URL. The change of the URL sets MovedSuppression. reconcile
+	// decides whether the suppression applies to the new URL, and removes MovedSuppression.
 	MovedSuppression *Suppression `json:"movedSuppression,omitempty"`
 	ManagementEmail  string       `json:"managementEmail" audit:"managementEmail"`
 	VerifiedAt       *time.Time   `json:"verifiedAt,omitempty" audit:"verifiedAt"` // nil: not verified
-	Request          *Request     `json:"request,omitempty"`                       // request of a visitor; nil: verified, or locked when the request expired
+	Request          *Request     `json:"request,omitempty"`                       // request of a visitor; nil: the endpoint is verified, or was locked when the request expired
 	Paused           bool         `json:"paused" audit:"paused"`
 	Locked           bool         `json:"locked" audit:"locked"`
 	ComponentIDs     []string     `json:"componentIds" audit:"componentIds"`
@@ -81,7 +81,7 @@ type View struct {
 	Secret              string
 }
 
-// Usage is the number of different URLs of one kind that an organization uses, and the limit for it.
+// Usage is the number of different URLs of an organization's verified endpoints of one kind, and the limit of this number.
 type Usage struct {
 	UniqueEndpoints int
 	Limit           int
@@ -103,8 +103,8 @@ const (
 )
 
 // Suppression stops all messages to a URL of the organization, for every endpoint with this URL. It ends if a user
-// clears it, or if no verified endpoint has the URL any more. If the last endpoint with the URL gets a new URL that no
-// other endpoint has, the suppression moves to the new URL.
+// clears it, or if no verified endpoint has the URL any more. If the last verified endpoint with the URL gets a new URL that
+// no other verified endpoint has, the suppression moves to the new URL.
 type Suppression struct {
 	ID                  string        `json:"id"` // UUID; distinguishes this from a later suppression of the URL
 	OrganizationID      string        `json:"organizationId"`

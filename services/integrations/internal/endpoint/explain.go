@@ -9,8 +9,8 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
 
-// rule is a rule of Concerned: the condition that selects endpoints by an index, and the same condition for one endpoint.
-// TestTheRulesOfOneEndpointSelectAsTheIndexDoes compares the two.
+// rule is a rule of Concerned: the condition that selects endpoints by an index, and fulfilled, which is the same condition
+// for one endpoint. TestTheRulesOfOneEndpointSelectAsTheIndexDoes compares the two.
 type rule struct {
 	name      topic.Rule
 	condition *find.Condition // nil: the condition of another rule implies this rule
@@ -57,7 +57,7 @@ func (e *Endpoint) Concerned() []string {
 	return append(slices.Clone(e.ComponentIDs), allOf(e.DashboardID))
 }
 
-// SentKinds returns the values of FieldKinds.
+// SentKinds returns the values of FieldKinds, and nil if the endpoint is not verified.
 func (e *Endpoint) SentKinds() []topic.Kind {
 	switch {
 	case e.VerifiedAt == nil:
@@ -69,7 +69,7 @@ func (e *Endpoint) SentKinds() []topic.Kind {
 }
 
 // Explain returns at most topic.MaxExplainedRecipients endpoints with the URL of the query. For each endpoint and
-// change, it returns whether Concerned would return the endpoint now.
+// change, it returns the verdict: whether Concerned would return the endpoint now, or else the rule that excludes it.
 func (s *Endpoints) Explain(ctx context.Context, organization string, query topic.ExplainQuery) (topic.Explanation, error) {
 	out := topic.Explanation{Recipients: []topic.ExplainedRecipient{}}
 	if query.Channel.RecipientService() != topic.Integrations {

@@ -8,10 +8,10 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
 
-// maxIntervalMs is the largest MinIntervalMs. With a longer gap, messages would wait for hours.
+// maxIntervalMs is the largest allowed MinIntervalMs. With a longer interval, messages would wait for hours.
 const maxIntervalMs = 60_000
 
-// slackIntervalMs is the default of MinInterval for topic.FormatSlack. Chat programs limit the rate of messages.
+// slackIntervalMs is the default of MinInterval for topic.FormatSlack, because chat programs limit the rate of messages.
 const slackIntervalMs = 1_000
 
 // MinInterval returns MinIntervalMs, or else the default of the Format, in milliseconds.

@@ -13,8 +13,9 @@ import (
 	"github.com/bellbuoy/bellbuoy/services/integrations/internal/outcome"
 )
 
-// Count adds the outcomes of deliveries to the counters, suppresses URLs that failed too often, and notifies the
-// management addresses. If an outcome of a failure is repeated, the failure still counts once.
+// Count adds the outcomes of deliveries to the counters, suppresses URLs that failed too often or no longer exist, and
+// publishes the notices for mail to the management addresses. If an outcome of a failure is repeated, the failure still
+// counts once.
 func (s *Endpoints) Count(ctx context.Context, outcomes []topic.Outcome) error {
 	b := batch{outcomes: counting(outcomes), tried: map[string]bool{}}
 	if len(b.outcomes) == 0 {
@@ -96,7 +97,8 @@ func (s *Endpoints) countInto(ctx context.Context, b *batch, counters []*outcome
 	return messages, nil
 }
 
-// counting returns the outcomes that count, by endpoint: Delivered and Failed, except those of mail and of tests.
+// counting returns the outcomes that count, by endpoint: Delivered and Failed, except those of mail, of tests and of
+// recipients that are no UUID.
 func counting(outcomes []topic.Outcome) map[string][]topic.Outcome {
 	batches := map[string][]topic.Outcome{}
 	for _, o := range topic.Each(outcomes) {
@@ -119,8 +121,8 @@ type due struct {
 // id returns a text that identifies the URL and the failure.
 func (d due) id() string { return d.suppression.Key() + "/" + d.failure.DeliveryID }
 
-// counts reports whether the counters contain the failure. They do not if they were reset or deleted after they were
-// read first.
+// counts reports whether the failure is marked in the counters. It is not if the counters were reset or deleted after count
+// read them first.
 func (d due) counts(counters []*outcome.Counters) bool {
 	return slices.ContainsFunc(counters, func(c *outcome.Counters) bool { return c.ID == d.cause.ID && c.Has(d.failure) })
 }
@@ -183,7 +185,7 @@ func (s *Endpoints) judge(c outcome.Counters, o topic.Outcome) Reason {
 // suppress stores a suppression if the URL is not suppressed already. It returns true if it stored the suppression. The
 // notices to all verified endpoints with the URL are published with this write, so each endpoint gets one notice. If
 // the endpoint that caused the suppression was deleted or got another URL meanwhile, suppress deletes the suppression
-// and returns false. A later change of the URL finds the suppression.
+// and returns false. If the endpoint is deleted or gets another URL after this check, reconcile finds the suppression.
 func (s *Endpoints) suppress(ctx context.Context, d due) (bool, error) {
 	suppression := d.suppression
 	page, err := s.Store.Endpoints.Find(ctx, find.Query{Where: ofURL(suppression.OrganizationID, suppression.Channel, suppression.URLHash)})

@@ -31,8 +31,8 @@ func (s *Endpoints) Concerned(ctx context.Context, organization string, query to
 
 // Resolve returns the current destinations of the endpoints, in the order of query.IDs. The destination of a mail about
 // an endpoint is the endpoint's management address. A destination that is not active has no URL and no secrets. If the
-// URL or a secret cannot be decrypted, for example because it was sealed with another BELLBUOY_SECRET, Resolve logs
-// this and the destination has no URL. So only deliveries to this endpoint fail.
+// URL, a secret or the template cannot be decrypted, for example because it was sealed with another BELLBUOY_SECRET, Resolve
+// logs this and the destination has no URL. So only deliveries to this endpoint fail.
 func (s *Endpoints) Resolve(ctx context.Context, organization string, query topic.ResolveQuery) ([]topic.Destination, error) {
 	ids := query.IDs
 	found, err := s.Store.Endpoints.GetMany(ctx, ids)
@@ -100,7 +100,7 @@ func (s *Endpoints) Version(ctx context.Context, organization string, query topi
 }
 
 // management returns the destination of mail about the endpoint. The destination is active in every state of the
-// endpoint. It has no URLHash, because problems of the receiver at the URL must not affect the mail.
+// endpoint. The destination has no URLHash, because failures of the receiver at the URL must not affect the mail.
 func (e Endpoint) management(dashboard topic.DashboardRecord) topic.Destination {
 	return topic.Destination{
 		ID: e.ID, Channel: topic.Email, State: topic.RecipientActive, Components: []string{},

@@ -93,9 +93,9 @@ func (s *Endpoints) each(ctx context.Context, organization string, condition fin
 	return s.Store.Endpoints.Each(ctx, find.Query{Where: []find.Condition{find.Eq(FieldOrganization, organization), condition}}, visit)
 }
 
-// dropDeleted removes from the endpoint the components that were deleted while the endpoint was written. If the
-// dashboard was deleted, it deletes the endpoint and returns NotFound. ForgetComponent and ForgetDashboard may not have
-// found the endpoint. If the events service does not respond, dropDeleted changes nothing, because dashboard and
+// dropDeleted removes from the endpoint the components that were deleted while the endpoint was written, because
+// ForgetComponent may not have found the endpoint. If the dashboard was deleted, dropDeleted calls ForgetDashboard again and
+// returns NotFound. If the dashboard cannot be read, dropDeleted changes nothing and returns no error, because dashboard and
 // components existed before the write.
 func (s *Endpoints) dropDeleted(ctx context.Context, e Endpoint) (Endpoint, error) {
 	dashboard, err := s.dashboard(ctx, e.OrganizationID, e.DashboardID)

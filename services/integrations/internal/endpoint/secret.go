@@ -15,8 +15,8 @@ const (
 	maxRotations = 10
 )
 
-// rotate adds a new sealed secret. The replaced secrets still sign until they expire. It returns a Conflict if
-// maxRotations secrets were replaced within the last 24 h.
+// rotate adds a new sealed secret. The replaced secrets still sign until they expire. If maxRotations secrets were replaced
+// within the last 24 h already, rotate changes nothing and returns a Conflict.
 func (e *Endpoint) rotate(sealed string, now time.Time) error {
 	secrets := []Secret{{Sealed: sealed, CreatedAt: now}}
 	expires := now.Add(rotation)

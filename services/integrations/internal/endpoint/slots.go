@@ -19,7 +19,7 @@ const (
 	// claimWait is how long a write waits for the claims of other writes. It is longer than claimLife, so that no write
 	// fails because of a claim of a killed process.
 	claimWait = 8 * time.Second
-	// claimPoll is the longest time between two tries.
+	// claimPoll is the longest time between two tries of claim.
 	claimPoll = 100 * time.Millisecond
 	// revokedLife is how long a record occupies the id of an endpoint whose creation was revoked. During this time a
 	// process that was frozen cannot store the endpoint after all.
@@ -29,7 +29,7 @@ const (
 var (
 	// errWait means that a claim must wait, because another claim excludes it or may free a slot.
 	errWait = errors.New("wait for other claims")
-	// errAgain means that the endpoint was changed since it was read.
+	// errAgain means that the endpoint was changed after it was read.
 	errAgain = errors.New("read the endpoint again")
 )
 
@@ -47,9 +47,9 @@ var (
 // to Slots.
 //
 // The claim of a killed process remains. revoke ends such a claim. First it makes sure that the claimed write cannot
-// happen any more. If the endpoint does not exist, it deletes the counters. Then it releases the claim. So the limit is
-// exact even if the process was only slow and not killed. Sweep, usage and a write that waits for claims revoke old
-// claims.
+// happen any more. If the endpoint does not exist, revoke deletes the counters. Then it releases the claim. So the limit is
+// exact even if the process was only slow and not killed. Sweep, usage and a write that waits for claims revoke the claims
+// that are older than claimLife.
 type Slots struct {
 	OrganizationID string        `json:"organizationId"`
 	Channel        topic.Channel `json:"channel"`
@@ -73,7 +73,7 @@ type Claim struct {
 // Key returns the key of the record.
 func (s Slots) Key() string { return slotsKey(s.OrganizationID, s.Channel) }
 
-// ClaimedAt returns the time of the oldest claim; nil: there is none.
+// ClaimedAt returns the time of the oldest claim, or nil without a claim.
 func (s Slots) ClaimedAt() *time.Time {
 	if len(s.Claims) == 0 {
 		return nil
@@ -98,8 +98,8 @@ func (c Claim) excludes(other Claim) bool {
 }
 
 // claimed stores a claim, calls write, and ends the claim. comes is the hash of the URL that e gets, leaves that of the
-// URL that e loses. If both are "", claimed only calls write. write must return errAgain if the version of a stored
-// endpoint is not e.Version.
+// URL that e loses. If both are "", claimed only calls write. write must return errAgain if the stored version of e is not
+// e.Version.
 func (s *Endpoints) claimed(ctx context.Context, e Endpoint, comes, leaves string, write func() error) error {
 	if comes == "" && leaves == "" {
 		return write()
@@ -123,7 +123,8 @@ func (s *Endpoints) claimed(ctx context.Context, e Endpoint, comes, leaves strin
 	return err
 }
 
-// claim stores the claim c of an endpoint. It waits while admit returns errWait, and returns Unavailable after claimWait.
+// claim stores the claim c of an endpoint. While admit returns errWait, claim revokes the claims that are older than
+// claimLife, and tries again. It returns Unavailable after claimWait.
 func (s *Endpoints) claim(ctx context.Context, e Endpoint, c Claim) (Claim, error) {
 	limit := 0
 	if c.Comes != "" {
@@ -238,7 +239,8 @@ func (s *Endpoints) revoke(ctx context.Context, organization string, channel top
 
 // prevent makes a claimed write fail if it has not happened yet. For a new endpoint it stores a record with the id of
 // the endpoint. No query of an organization finds this record. Sweep deletes it like an expired request of a visitor.
-// For a stored endpoint it changes the version. It returns true if the endpoint does not exist.
+// For a stored endpoint, prevent increases the version. absent is true if the endpoint does not exist, except if another call
+// has stored the record.
 func (s *Endpoints) prevent(ctx context.Context, c Claim) (absent bool, err error) {
 	if c.New {
 		err = s.Store.Endpoints.Insert(ctx, Endpoint{ID: c.EndpointID, Request: &Request{ExpiresAt: s.Now().Add(revokedLife)}})
@@ -294,7 +296,8 @@ func (s *Endpoints) verifiedAt(ctx context.Context, organization string, channel
 	return len(page.Items), err
 }
 
-// usage returns the number of different URLs of verified endpoints, and the limit. It revokes old claims.
+// usage returns the number of different URLs of verified endpoints, and the limit. It revokes the claims that are older than
+// claimLife.
 func (s *Endpoints) usage(ctx context.Context, organization string, channel topic.Channel) (Usage, error) {
 	limit, err := s.Services.UniqueEndpoints(ctx, organization)
 	if err != nil {

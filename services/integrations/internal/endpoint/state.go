@@ -24,7 +24,8 @@ type StateCounts struct{ Failing, Paused, Suppressed int }
 // stateChunk is the number of endpoints or URLs in one query.
 const stateChunk = 100
 
-// Counts returns the numbers of the organization's endpoints in each state, by kind. It reads the records of failing endpoints only.
+// Counts returns the numbers of the organization's endpoints in each state, by kind. It reads the whole records of failing
+// endpoints only.
 func (s *Endpoints) Counts(ctx context.Context, organization string) (map[topic.Channel]StateCounts, error) {
 	counts := make(map[topic.Channel]StateCounts)
 	for _, kind := range s.Kinds {
@@ -57,8 +58,8 @@ func (s *Endpoints) Counts(ctx context.Context, organization string) (map[topic.
 }
 
 // inState returns the ids of the organization's endpoints of the kind in the state, in ascending order, which is
-// that of their creation. For Failing, it returns the ids of endpoints of all kinds. Each state has an index with few
-// endpoints.
+// the order of their creation. For Failing, it returns the ids of endpoints of all kinds. Each state has an index that selects
+// its endpoints, which are few.
 func (s *Endpoints) inState(ctx context.Context, organization string, channel topic.Channel, state State) ([]string, error) {
 	var rows []find.Row
 	var err error
@@ -86,7 +87,7 @@ func (s *Endpoints) inState(ctx context.Context, organization string, channel to
 	return ids, err
 }
 
-// listState returns a page of the endpoints in filter.State. The position of a page is the id of its last endpoint.
+// listState returns a page of the endpoints in filter.State. page.Next is the id of the last endpoint of the page.
 func (s *Endpoints) listState(ctx context.Context, organization string, channel topic.Channel, filter Filter) (page find.Page[Endpoint], err error) {
 	ids, err := s.inState(ctx, organization, channel, filter.State)
 	if err != nil {

@@ -45,11 +45,11 @@ func (s Suppression) movedTo(e Endpoint) Suppression {
 
 // reconcile makes the suppression of a URL agree with the verified endpoints that have the URL:
 //   - If no endpoint has the URL, reconcile deletes the suppression.
-//   - If every endpoint with the URL has a MovedSuppression, the first one becomes the suppression of the URL.
+//   - If every endpoint with the URL has a MovedSuppression, that of the first endpoint becomes the suppression of the URL.
 //   - If an endpoint with the URL has no MovedSuppression, reconcile does not change the suppression of the URL.
 //
-// Then it removes MovedSuppression from the endpoints. MovedSuppression is stored by the same write as the new URL, so
-// a kill at any point loses no suppression.
+// Then it removes MovedSuppression from the endpoints. The write of the new URL also stores MovedSuppression, so a kill at
+// any point loses no suppression.
 //
 // A move or delete first writes the endpoint and then calls reconcile. suppress first writes the suppression and then
 // reads the endpoint that caused it. So the later of the two sees both writes. Create, move and verify also call
@@ -133,7 +133,7 @@ const fewSuppressions = 32
 
 // suppressions returns suppressions by suppressionKey, among them those of the endpoints' URLs. If there are more than
 // fewSuppressions endpoints, all of one organization and channel, and this channel has at most fewSuppressions
-// suppressions, one query reads them. Otherwise the suppressions are read by key.
+// suppressions, one query reads all suppressions of the channel. Otherwise the suppressions are read by key.
 func (s *Endpoints) suppressions(ctx context.Context, endpoints ...Endpoint) (map[string]Suppression, error) {
 	keys, alike := make([]string, len(endpoints)), true
 	for i, e := range endpoints {
@@ -169,7 +169,7 @@ func (s *Endpoints) cleanUp(ctx context.Context, e Endpoint, urlHashes ...string
 	return nil
 }
 
-// failing returns the notice about an endpoint's failures. o is the failure with which their number reaches AlertAfter.
+// failing returns the notice about an endpoint's failures. o is the failure with which ConsecutiveFailures reaches AlertAfter.
 // The notice is published with the write of the counters, so there is one notice for each such series of failures.
 func failing(e Endpoint, c outcome.Counters, o topic.Outcome, now time.Time) topic.Notice {
 	return alert(topic.EndpointFailing, topic.DeriveID(o.DeliveryID, string(topic.EndpointFailing)), e, now, topic.EndpointReport{

@@ -58,8 +58,8 @@ func (s *Endpoints) dashboardsOf(ctx context.Context, organization string, chann
 	return dashboards, err
 }
 
-// Clear deletes the suppression of a URL and resets the counters of each endpoint with the URL. After that, outcomes of
-// deliveries that ended before Clear do not count, even if they arrive later. So they do not suppress the URL again.
+// Clear deletes the suppression of a URL and resets the counters of each verified endpoint with the URL. After that, failures
+// that ended before Clear do not count, even if their outcomes arrive later. So they do not suppress the URL again.
 func (s *Endpoints) Clear(ctx context.Context, organization string, kind Kind, urlHash string) error {
 	if err := s.reconcile(ctx, organization, kind.Channel, urlHash); err != nil {
 		return err

@@ -9,8 +9,8 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
 
-// Sweep revokes claims on URLs that are older than claimLife, and deletes requests of visitors that were not verified in
-// time.
+// Sweep revokes the claims that are older than claimLife, and calls expireRequest for each endpoint whose request has
+// expired.
 func (s *Endpoints) Sweep(ctx context.Context) error {
 	return errors.Join(
 		find.EachUntil(ctx, s.Store.Slots, FieldClaimed, s.Now().Add(-claimLife), func(slots Slots) error {
@@ -39,9 +39,9 @@ func (s *Endpoints) expireRequest(ctx context.Context, e Endpoint) error {
 	return err
 }
 
-// deleteRequest deletes an endpoint that is not verified, if may returns true for the stored endpoint. It deletes the
-// counters first. A failed verification may have stored them. If the process is killed in between, the endpoint is
-// still found and deleted later.
+// deleteRequest deletes an endpoint that is not verified, if may returns true for the stored endpoint. It first deletes the
+// counters, which a failed verification may have stored. If the process is killed in between, a later call still finds and
+// deletes the endpoint.
 func (s *Endpoints) deleteRequest(ctx context.Context, id string, may func(*Endpoint) bool) error {
 	if err := s.Store.Results.Delete(ctx, id); err != nil {
 		return err

@@ -71,8 +71,8 @@ type TemplateInput struct {
 // opened has the decrypted texts of a Template, by name.
 type opened struct{ headers, secrets map[string]string }
 
-// apply returns the changed template of an endpoint, or a fault if the template is not valid. t may be nil. An
-// unchanged text keeps its sealed form.
+// apply returns t with the changes of in, or a fault if the changed template is not valid. t may be nil. owner is the id of
+// the endpoint. An unchanged text keeps its sealed form.
 func (in TemplateInput) apply(t *Template, box seal.Box, owner string, now time.Time) (*Template, error) {
 	out := Template{Method: http.MethodPost}
 	if t != nil {
@@ -113,8 +113,9 @@ func (in TemplateInput) apply(t *Template, box seal.Box, owner string, now time.
 	return &out, out.check(texts)
 }
 
-// known returns an error if the address is on another host than the endpoint, and the template keeps a hidden text that is not
-// in the input. Otherwise a member who does not know the texts could send them to a host of theirs. in may be nil.
+// known returns an error if the address is on another host than the endpoint before the change, and the changed template t
+// has a hidden text that is not in the input. Otherwise a member who does not know the texts could send them to a host of
+// theirs. in may be nil.
 func (in *TemplateInput) known(before Endpoint, t *Template, address Address) error {
 	if t == nil || address == (Address{}) || address.isHostOf(before) {
 		return nil
@@ -144,7 +145,8 @@ func (in *TemplateInput) known(before Endpoint, t *Template, address Address) er
 	return nil
 }
 
-// check checks the template with its texts.
+// check returns a fault if the template has too many headers or secrets, or if its body is missing, is no valid template, or
+// uses a secret that texts does not have.
 func (t *Template) check(texts opened) error {
 	for name, hidden := range map[string]map[string]HiddenText{"template.headers": t.Headers, "template.secrets": t.Secrets} {
 		if len(hidden) > maxHidden {
@@ -167,7 +169,8 @@ func (t *Template) check(texts opened) error {
 	return nil
 }
 
-// open returns the texts of the template. If a text cannot be decrypted, it is empty and open returns an error.
+// open returns the texts of the template. If a text cannot be decrypted, it is empty, and open returns an error together
+// with all texts.
 func (t *Template) open(box seal.Box, owner string) (texts opened, err error) {
 	open := func(hidden map[string]HiddenText) map[string]string {
 		out := make(map[string]string, len(hidden))

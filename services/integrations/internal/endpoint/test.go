@@ -15,8 +15,8 @@ const maxTestComponents = 100
 
 // Test sends an example to the endpoint with the URL on the dashboard. It returns the id of the delivery. The example
 // is sent no matter which event kinds the endpoint has chosen, and its outcome is not counted. Quota limits the
-// number of tests, because a receiver may belong to somebody else. Quota does not count a test that is refused for
-// another reason.
+// number of tests, because a receiver may belong to somebody else. Quota counts a test only after the checks of the
+// endpoint.
 func (s *Endpoints) Test(ctx context.Context, organization string, kind Kind, dashboardID, urlHash string) (string, error) {
 	dashboard, err := s.dashboard(ctx, organization, dashboardID)
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/find"
 )
 
-// Filter restricts a list. An empty field does not restrict it.
+// Filter restricts a list of endpoints. An empty field does not restrict the list.
 type Filter struct {
 	DashboardID string
 	URLHash     string

@@ -15,7 +15,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
 
-// maxTries is the maximum number of tries to store a request while others store requests for the same URL.
+// maxTries is the maximum number of tries to store a request while others add or delete the endpoint with the URL.
 const maxTries = 8
 
 // The causes of refusals for which pages have texts of their own.
@@ -78,7 +78,7 @@ func (o Offer) Kind(channel string) (Kind, error) {
 
 // Subscribe stores the endpoint that a visitor requests, not verified yet, and sends a link to the management address.
 // A verified endpoint with the URL is not changed. If its management address equals the visitor's, this address gets
-// the link to manage it, otherwise nothing is sent. If the endpoint is locked, or too much mail was sent to the
+// the link to manage the endpoint, otherwise nothing is sent. If the endpoint is locked, or too much mail was sent to the
 // address, nothing is stored or sent. Neither the result of Subscribe nor its duration depends on this, so a visitor
 // does not learn which URLs and addresses are known. If requests from ip have caused too much mail, Subscribe returns
 // fault.Throttled.
@@ -99,7 +99,8 @@ func (s *Endpoints) Subscribe(ctx context.Context, offer Offer, kind Kind, wish 
 	return err
 }
 
-// request stores the endpoint that a visitor requests.
+// request stores the endpoint that a visitor requests, by repeatRequest if the dashboard has an endpoint with the URL, and
+// otherwise by addRequest.
 func (s *Endpoints) request(ctx context.Context, wanted Endpoint, address Address) error {
 	for range maxTries {
 		known, err := s.one(ctx, wanted.OrganizationID, wanted.Channel, Target{DashboardID: wanted.DashboardID, URLHash: wanted.URLHash})

@@ -19,7 +19,7 @@ type Settings struct {
 	Paused       bool
 }
 
-// Manage stores the settings of an endpoint.
+// Manage stores the settings of the endpoint to which the link with the token belongs.
 func (s *Endpoints) Manage(ctx context.Context, token string, settings Settings) (Visit, error) {
 	e, allow, err := s.linked(ctx, ToManage, token)
 	if err != nil {
@@ -54,7 +54,8 @@ func (s *Endpoints) Manage(ctx context.Context, token string, settings Settings)
 	return s.visit(ctx, e, dashboard)
 }
 
-// Rotate replaces the secret of a signed endpoint. The visit has the new secret.
+// Rotate replaces the secret of the endpoint to which the link with the token belongs. The Visit has the new secret. Rotate
+// returns a fault if the kind is not signed.
 func (s *Endpoints) Rotate(ctx context.Context, token string) (Visit, error) {
 	e, allow, err := s.linked(ctx, ToManage, token)
 	if err != nil {

@@ -46,12 +46,12 @@ func (s *Endpoints) Show(purpose string) func(ctx context.Context, token string)
 	}
 }
 
-// refused returns the Visit for a link that is not accepted. It has only the id of the dashboard, or nothing if the
-// endpoint is unknown.
+// refused returns a Visit that has only the id of the dashboard, or nothing if the endpoint is unknown. It is the Visit of a
+// link that is not accepted, and of a deleted endpoint.
 func refused(e Endpoint) Visit { return Visit{DashboardID: e.DashboardID} }
 
 // linked returns the endpoint of a link. It returns an error if the link is not accepted. allow repeats the check for a
-// newer state of the endpoint. See link.Links.
+// newer state of the endpoint. See link.Links.Open.
 func (s *Endpoints) linked(ctx context.Context, purpose, token string) (e Endpoint, allow func(Endpoint) error, err error) {
 	return s.Links.Open(ctx, purpose, token, s.Store.Endpoints.Get, func(e Endpoint) error {
 		switch {
@@ -99,7 +99,7 @@ func (s *Endpoints) linkedDashboard(ctx context.Context, purpose string, e Endpo
 }
 
 // Verify verifies the endpoint that a visitor has requested. For a signed kind, the Visit has the secret, which is not
-// shown again. The link can be used once.
+// shown again. Each link works once.
 func (s *Endpoints) Verify(ctx context.Context, token string) (Visit, error) {
 	for {
 		e, allow, err := s.linked(ctx, ToVerify, token)
