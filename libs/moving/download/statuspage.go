@@ -57,18 +57,18 @@ func lists(subscribers bool) []list {
 	return all
 }
 
-// Place is the position of a request in the download of a status page. The zero Place is the status page itself.
+// Place is the position of a request in the download of a status page. The zero Place requests the settings of the page.
 type Place struct {
-	List int `json:"list"` // number of the list from 1; 0: the status page itself
-	Page int `json:"page"` // number of the page of the list from 0
+	List int `json:"list"` // number of the list, counted from 1; 0: the settings of the page
+	Page int `json:"page"` // number of the page of the list, counted from 0
 }
 
 // File is a response, which the caller saves in a folder under Name.
 type File struct {
 	Name    string
 	Content []byte
-	Next    *Place        // place of the request after this; nil: the download is complete
-	Wait    time.Duration // if above 0, there is no content: Statuspage asks to send the same request again after this time
+	Next    *Place        // place of the next request; nil: the download is complete
+	Wait    time.Duration // if above 0, there is no content, and Next is the place of this request: it must be sent again after this time
 }
 
 // StatuspageFile sends one request of the download of the status page at base
@@ -147,7 +147,7 @@ type statuspage struct {
 	last                time.Time // time of the last request
 }
 
-// pages saves the pages of a list until one is empty.
+// pages saves the pages of a list up to the first empty page.
 func (d *statuspage) pages(ctx context.Context, l list) error {
 	var before []byte
 	for n := range maxPages {
@@ -166,7 +166,8 @@ func (d *statuspage) pages(ctx context.Context, l list) error {
 	return fmt.Errorf("%s has more than %d pages", l.path, maxPages)
 }
 
-// save saves a response as a file.
+// save sends a request and saves the response as a file. It waits and repeats the request if get returns a wait, with at most
+// maxRepeats tries.
 func (d *statuspage) save(ctx context.Context, path, file string) ([]byte, error) {
 	for range maxRepeats {
 		content, wait, err := d.get(ctx, path)
@@ -183,7 +184,8 @@ func (d *statuspage) save(ctx context.Context, path, file string) ([]byte, error
 	return nil, fmt.Errorf("GET %s is refused because of too many requests; try again later", path)
 }
 
-// get returns the content of a response, or how long to wait before the request is sent again.
+// get sends a request, at the earliest gap after the one before. It returns the content of the response, or how long the caller
+// must wait before it sends the request again.
 func (d *statuspage) get(ctx context.Context, path string) (content []byte, wait time.Duration, err error) {
 	if err := pause.Wait(ctx, time.Until(d.last.Add(gap))); err != nil {
 		return nil, 0, err

@@ -56,7 +56,8 @@ var (
 // IsSlug reports whether a dashboard can have the text as its slug.
 func IsSlug(text string) bool { return slugForm.MatchString(text) }
 
-// Check removes each record that no file may have, and adds a warning for it.
+// Check removes each record that no file may have, and adds a warning for it. It replaces names, titles and plain texts that the
+// platform would refuse, and removes entries that consist of refused characters, also with a warning for each.
 func (s *Set) Check() {
 	c := newChecker(s, nil)
 	s.Dashboards = keep(c, "dashboard", s.Dashboards, func(d *Dashboard) string { return d.Key }, c.dashboard)
@@ -98,7 +99,7 @@ func newChecker(set *Set, known map[string]string) *checker {
 	return &checker{set: set, known: known, kind: map[string]string{}}
 }
 
-// keep returns the records of a kind that check accepts.
+// keep returns the records of a kind that admit accepts.
 func keep[T any](c *checker, kind string, records []T, keyOf func(*T) string, check func(*T)) []T {
 	kept := records[:0]
 	for i := range records {
@@ -110,7 +111,8 @@ func keep[T any](c *checker, kind string, records []T, keyOf func(*T) string, ch
 	return kept
 }
 
-// admit reports whether check accepts a record. It adds a warning for a record that is refused.
+// admit reports whether a record and its key have no fault. check stores the faults of the record. admit adds a warning for a
+// record that has a fault.
 func admit[T any](c *checker, kind, key string, record *T, check func(*T)) bool {
 	name := nameOf(kind, key)
 	c.key, c.found = key, nil
@@ -141,7 +143,7 @@ func (c *checker) warn(f fault, name string) {
 	c.set.warn(Warning{Key: key, Field: f.field, Text: f.text, Name: name})
 }
 
-// that stores a fault of the present record if ok is false and the record has no fault yet.
+// that stores a fault of the present record if ok is false and no fault of the record is stored yet.
 func (c *checker) that(ok bool, field, format string, args ...any) {
 	if !ok && c.found == nil {
 		c.found = &fault{field, fmt.Sprintf(format, args...)}
@@ -223,7 +225,7 @@ func (c *checker) aliases(paths []string) {
 // is reports whether the key is that of an earlier record of the kind.
 func (c *checker) is(key, kind string) bool { return c.kind[key] == kind || c.known[key] == kind }
 
-// refer stores a fault if a key is not that of an earlier record of the kind, or is there twice.
+// refer stores a fault if one of the keys is not that of an earlier record of the kind, or is in keys twice.
 func (c *checker) refer(field, kind string, keys []string) {
 	seen := map[string]bool{}
 	for i, key := range keys {

@@ -52,7 +52,7 @@ type Dashboard struct {
 	Access         *Access           `json:"access,omitzero"`
 	PublicID       string            `json:"publicId,omitzero"`
 	GroupPublicIDs map[string]string `json:"groupPublicIds,omitzero"` // public id by the name of the group
-	Aliases        map[string]string `json:"aliases,omitzero"`        // by former path: the file of the dashboard to which it leads
+	Aliases        map[string]string `json:"aliases,omitzero"`        // by former path: path of the dashboard's file to which the former path leads
 }
 
 // Branding is the look of a dashboard.
@@ -109,7 +109,8 @@ type StatusOverride struct {
 	CountInUptime bool       `json:"countInUptime,omitzero"`
 }
 
-// Event has the members of POST /app/events, with its whole timeline. DashboardIDs contains keys of dashboards.
+// Event has the members of POST /app/events, with its whole timeline. Components contains keys of components, and
+// DashboardIDs keys of dashboards.
 type Event struct {
 	Kind                    string      `json:"kind"`
 	Key                     string      `json:"key"`
@@ -142,7 +143,7 @@ type Event struct {
 	Aliases                 []string    `json:"aliases,omitzero"`
 }
 
-// Affected is a component of an event.
+// Affected is a component of an event. Key is the key of the component.
 type Affected struct {
 	Key    string `json:"key"`
 	Impact string `json:"impact,omitzero"`
@@ -214,7 +215,8 @@ type Warning struct {
 	Name  string `json:"-"` // name or title of a refused record, for the person who reads the warning
 }
 
-// Name returns the name, title or address of a record, such as *Event, or an empty text.
+// Name returns the name, title or address of a record. record is a pointer such as *Event. For an endpoint, Name returns an
+// empty text.
 func Name(record any) string {
 	switch r := record.(type) {
 	case *Dashboard:
@@ -229,7 +231,7 @@ func Name(record any) string {
 	return ""
 }
 
-// Warn adds a warning. After MaxWarnings warnings, it adds one which says that the others are left out, and drops the others.
+// Warn adds a warning. After MaxWarnings warnings, it adds only one more, which says that the other warnings are left out.
 func (s *Set) Warn(key, field, text string) { s.warn(Warning{Key: key, Field: field, Text: text}) }
 
 func (s *Set) warn(w Warning) {

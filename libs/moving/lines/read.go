@@ -24,9 +24,9 @@ var kinds = []string{"dashboard", "component", "event", "subscriber", "endpoint"
 // an error if the file has more than MaxFile bytes or cannot be read, or if ctx ends.
 func Read(ctx context.Context, r io.Reader) (*Set, error) { return ReadPiece(ctx, r, nil, 0) }
 
-// ReadPiece is Read for a part of a file. known is the kind (dashboard or component) of each key of the records before
-// the part, to which records of the part may refer. ReadPiece returns an error if there are more lines than most; 0
-// allows any number.
+// ReadPiece is Read for a part of a file. known has the kind (dashboard or component) of the records before the part, by
+// key. Records of the part may refer to these records. ReadPiece returns an error if there are more lines than most; 0 allows
+// any number.
 func ReadPiece(ctx context.Context, r io.Reader, known map[string]string, most int) (*Set, error) {
 	set := &Set{}
 	in := &reading{set: set, checker: newChecker(set, known), places: map[string]int{}}
@@ -83,11 +83,11 @@ func nextLine(r *bufio.Reader) (line []byte, length int, err error) {
 // fault is the reason why a record is refused.
 type fault struct{ field, text string }
 
-// reading is the state of Read.
+// reading is the state of ReadPiece.
 type reading struct {
 	*checker
 	set     *Set
-	kind    int            // place of the present kind in kinds
+	kind    int            // index of the present kind in kinds
 	places  map[string]int // number of the line of each record, by nameOf
 	refused int            // number of refused lines
 }
@@ -158,7 +158,8 @@ func take[T any](in *reading, kind, key string, line []byte, records *[]T, check
 	*records = append(*records, record)
 }
 
-// head returns the kind of a line, and its key for messages. kind must be the first member.
+// head returns the kind of a line, and its key for the warnings. It returns a fault if the line is no valid JSON object or if
+// kind is not its first member.
 func head(line []byte) (kind, key string, f *fault) {
 	if !jsontext.Value(line).IsValid() {
 		err := json.Unmarshal(line, new(any))

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Wait waits for the duration d. It returns an error if ctx ends before.
+// Wait waits for the duration d. It returns an error if ctx ends first.
 func Wait(ctx context.Context, d time.Duration) error {
 	if d <= 0 {
 		return ctx.Err()

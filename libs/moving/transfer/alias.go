@@ -14,7 +14,7 @@ import (
 // maxAliases is the maximum number of aliases in a request.
 const maxAliases = 1000
 
-// alias is a former path of a dashboard and its target, as POST /app/dashboards/{id}/aliases takes them.
+// alias is a former path of a dashboard and its target, as POST /app/dashboards/{id}/aliases expects them.
 type alias struct {
 	Path        string `json:"path"`
 	EventID     string `json:"eventId,omitempty"`
@@ -96,7 +96,8 @@ func dashboardAliases(d *lines.Dashboard) []alias {
 	return all
 }
 
-// eachAlias plans or writes aliases, by the key of the dashboard. In a plan, a dashboard that the import will create has no id.
+// eachAlias plans or writes aliases. all has them by the key of the dashboard. In a plan, a dashboard that the import will
+// create has no id, so planAliases adds the outcomes of its aliases.
 func (r *run) eachAlias(ctx context.Context, all map[string][]alias) error {
 	for _, dashboard := range slices.Sorted(maps.Keys(all)) {
 		var err error
@@ -115,14 +116,16 @@ func (r *run) eachAlias(ctx context.Context, all map[string][]alias) error {
 	return nil
 }
 
-// planAliases adds the outcomes of the aliases of a record or dashboard that the import will create. dashboard is a key.
+// planAliases adds the outcomes of the aliases of a record or dashboard that the import will create: Created for each.
+// dashboard is a key.
 func (r *run) planAliases(dashboard string, all []alias) {
 	for _, a := range all {
 		r.add(Outcome{Kind: "alias", Key: a.Path, Status: Created, Dashboard: dashboard, Mark: a.target()})
 	}
 }
 
-// foreseeAliases adds the outcomes that aliases would have. A plan reads the aliases of a dashboard once. dashboard is a key.
+// foreseeAliases adds the outcomes that the wanted aliases of an existing dashboard would have. A plan reads the stored
+// aliases of a dashboard once. dashboard is a key.
 func (r *run) foreseeAliases(ctx context.Context, dashboard string, wanted []alias) error {
 	if len(wanted) == 0 {
 		return nil
@@ -156,8 +159,8 @@ func (r *run) foreseeAliases(ctx context.Context, dashboard string, wanted []ali
 const leadsElsewhere = "The path leads elsewhere."
 
 // aliases writes aliases of the dashboard with the key dashboard. An alias that exists with another target is kept: a
-// member has set it, or an earlier import. The platform declines a request with a wrong path as a whole, so aliases
-// then sends the halves.
+// member or an earlier import has set it. The platform declines a request with a wrong path as a whole. aliases then sends
+// each half of the request separately.
 func (r *run) aliases(ctx context.Context, dashboard string, all []alias) error {
 	id := r.state.Dashboards[dashboard]
 	targets := map[string]string{}

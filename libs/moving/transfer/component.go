@@ -59,8 +59,8 @@ func byRef(all []*component) map[string]*component {
 	return known
 }
 
-// components creates the components of the lines, unless a component has the key or an externalRef of the line among
-// its externalRefs. Such a component gets the key if it lacks it.
+// components creates the components of the lines, unless a stored component has the key or an externalRef of the line among
+// its externalRefs. keepComponent adds the outcome of such a component.
 func (r *run) components(ctx context.Context, wanted []lines.Component) error {
 	if len(wanted) == 0 {
 		return nil
@@ -142,7 +142,7 @@ func (r *run) createComponent(ctx context.Context, c *lines.Component) (*compone
 	body["dashboardIds"] = ids
 	made := oneComponent{}
 	err = r.Sender.Send(ctx, Request{Method: http.MethodPost, Path: componentsPath, Body: body}, &made)
-	if isConflict(err) { // the request was repeated after a lost response
+	if isConflict(err) { // perhaps the request was repeated after a lost response
 		if stored, failed := r.componentOf(ctx, c.Key); failed != nil {
 			return nil, failed
 		} else if stored != nil {
@@ -206,7 +206,9 @@ func newComponent(c *lines.Component) (map[string]any, error) {
 	return body, err
 }
 
-// difference returns the members in which a component differs from its line, and their present values.
+// difference compares a component with its line. change has the members in which they differ, with the values of the line,
+// and before has the present values of these members. position, startAt, checkUrl and publicId count only if the line has
+// them.
 func difference(c *lines.Component, there *component) (change, before map[string]any) {
 	change, before = map[string]any{}, map[string]any{}
 	set := func(member string, differs bool, wanted, present any) {
@@ -240,8 +242,9 @@ func orNull(text string) any {
 	return text
 }
 
-// keepComponent adds the outcome of a component that exists. With Force, the component becomes as its line. Without
-// Force, a component that differs is kept, because nothing says whether a member or the source has changed.
+// keepComponent adds the outcome of a component that exists. A component without the key of its line gets the key, and no other
+// change. Otherwise, with Force, the component becomes as its line. Without Force, a component that differs is kept, because
+// nothing says whether a member has changed the component or the source has changed.
 func (r *run) keepComponent(ctx context.Context, c *lines.Component, there *component) error {
 	r.state.Components[c.Key] = there.ID
 	out := Outcome{Kind: "component", Key: c.Key, Status: Unchanged, ID: there.ID, Mark: there.mark()}
@@ -281,7 +284,7 @@ func (r *run) keepComponent(ctx context.Context, c *lines.Component, there *comp
 	return nil
 }
 
-// placed is a component that exists and that a line puts on a dashboard.
+// placed is a component that existed before and that a line puts on a dashboard. key is the key of the line.
 type placed struct{ key, id string }
 
 // placement is a component in the list of a dashboard.
@@ -301,9 +304,9 @@ func (s settings) placements() []placement {
 	return all
 }
 
-// place adds components that exist to the dashboards that this run has created. found has them by the key of the
-// dashboard. Other dashboards keep their components. A component that is there already is Unchanged: an interrupted run
-// may have put it there.
+// place adds components that existed before to the dashboards that this run has created. found has these components by the
+// key of the dashboard. Other dashboards keep their components. A component that is on the dashboard already is Unchanged: an
+// interrupted run may have put it there.
 func (r *run) place(ctx context.Context, found map[string][]placed) error {
 	for _, key := range slices.Sorted(maps.Keys(found)) {
 		id, known := r.state.Dashboards[key]

@@ -98,7 +98,7 @@ func dashboardsBySlug(ctx context.Context, s Sender) (map[string]settings, error
 }
 
 // takenIDs returns why the dashboard of a line cannot have its public ids: another dashboard has one of them. It returns an
-// empty text if it can.
+// empty text if no other dashboard has one of them. known has the dashboards by slug.
 func takenIDs(d *lines.Dashboard, known map[string]settings) string {
 	for _, slug := range slices.Sorted(maps.Keys(known)) {
 		if slug == d.Slug {
@@ -122,7 +122,8 @@ func takenIDs(d *lines.Dashboard, known map[string]settings) string {
 	return ""
 }
 
-// newDashboard returns the body of the request that creates the dashboard of a line, and what it leaves out.
+// newDashboard returns the body of the request that creates the dashboard of a line. lost is the text about a member of the
+// line that the body leaves out, or empty.
 func newDashboard(d *lines.Dashboard) (body map[string]any, lost string, err error) {
 	sent := *d
 	sent.Enabled = new(bool)
@@ -138,8 +139,8 @@ func newDashboard(d *lines.Dashboard) (body map[string]any, lost string, err err
 	return body, lost, nil
 }
 
-// createDashboard creates the dashboard of a line. If it cannot be created, no other record can be written, so
-// createDashboard returns a *Refused. taken is the result of takenIDs.
+// createDashboard creates the dashboard of a line. If the dashboard cannot be created, no other record can be written, so
+// createDashboard returns a *Refused, which ends the import. taken is the result of takenIDs.
 func (r *run) createDashboard(ctx context.Context, d *lines.Dashboard, taken string) error {
 	if taken != "" {
 		return notCreated(d, http.StatusConflict, taken)
@@ -191,7 +192,8 @@ func notCreated(d *lines.Dashboard, status int, text string) error {
 	return &Refused{Status: status, Text: fmt.Sprintf("the dashboard %s cannot be created: %s", d.Slug, text)}
 }
 
-// keepDashboard keeps the settings of a dashboard, and adds the public ids that it lacks. taken is the result of takenIDs.
+// keepDashboard keeps the settings of a dashboard, and adds the public ids that it lacks. taken is the result of takenIDs. If
+// taken is not empty, keepDashboard adds no ids and the outcome is Declined.
 func (r *run) keepDashboard(ctx context.Context, d *lines.Dashboard, found settings, taken string) error {
 	id := found.text("id")
 	r.state.Dashboards[d.Key] = id
@@ -247,7 +249,7 @@ func (r *run) dashboard(ctx context.Context, id string) (settings, error) {
 	return found.Dashboard, err
 }
 
-// remarshal sets out to the JSON of in.
+// remarshal encodes in as JSON and decodes the JSON into out.
 func remarshal(in, out any) error {
 	text, err := json.Marshal(in)
 	if err == nil {

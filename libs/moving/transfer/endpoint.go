@@ -38,7 +38,7 @@ type endpoint struct {
 
 func (e *endpoint) mark() string { return strconv.FormatInt(e.Version, 10) }
 
-// endpoints creates endpoints. A creation sends no message.
+// endpoints creates the endpoints of the lines that do not exist yet. The platform sends no message about a creation.
 func (r *run) endpoints(ctx context.Context, wanted []lines.Endpoint) error {
 	free := map[string]int{} // by channel: number of further URLs that the limit admits
 	components := map[string][]string{}
@@ -103,7 +103,7 @@ func (r *run) endpoints(ctx context.Context, wanted []lines.Endpoint) error {
 	return nil
 }
 
-// endpointOf returns the endpoint of a dashboard with the hash of its URL, or nil.
+// endpointOf returns the verified endpoint of a dashboard whose URL has the hash, or nil.
 func (e *Engine) endpointOf(ctx context.Context, channel, dashboard, hash string) (there *endpoint, err error) {
 	query := url.Values{"dashboardId": {dashboard}, "urlHash": {hash}}
 	err = each(ctx, e.Sender, endpointsPath(channel), "endpoints", query, func(one endpoint) error {
@@ -126,7 +126,7 @@ func hashOf(address string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// foreseeEndpoint declines an endpoint over the limit of unique URLs.
+// foreseeEndpoint sets the status of out to Declined if the endpoint is over the limit of unique URLs of its channel.
 func (r *run) foreseeEndpoint(ctx context.Context, channel string, free map[string]int, out *Outcome) error {
 	if _, known := free[channel]; !known {
 		var page struct {
@@ -144,7 +144,8 @@ func (r *run) foreseeEndpoint(ctx context.Context, channel string, free map[stri
 	return nil
 }
 
-// endpointComponents returns the ids of the components of an endpoint: all of the dashboard if the line names none.
+// endpointComponents returns the ids of the components of an endpoint. If Components of the line is nil, these are all
+// components of the dashboard. all caches them by the id of the dashboard.
 func (r *run) endpointComponents(ctx context.Context, e *lines.Endpoint, dashboard string, all map[string][]string) ([]string, error) {
 	var ids []string
 	for _, key := range e.Components {

@@ -14,8 +14,8 @@ import (
 const eventsPath = "/app/events/import"
 
 // events imports events with their timelines and aliases. A plan cannot name dashboards or components that the import
-// will create, so it sends an event that has one of them without dashboards and components. The outcome of this event
-// is Kept if the platform keeps the event, because a member has changed or deleted it, and otherwise Created.
+// will create, so it sends an event that has one of them without dashboards and components. The outcome of such an event
+// is Kept if the platform keeps the event, because a member has changed or deleted it. Otherwise the outcome is Created.
 func (r *run) events(ctx context.Context, wanted []lines.Event) error {
 	if len(wanted) == 0 {
 		return nil
@@ -99,7 +99,7 @@ func withoutComponents(e *lines.Event) *lines.Event {
 	return &bare
 }
 
-// event returns the event in the request. It names dashboards by their ids, and components by their keys.
+// event returns the event as the request contains it. It names dashboards by their ids, and components by their keys.
 func (r *run) event(e *lines.Event) (map[string]any, error) {
 	sent := *e
 	sent.DashboardIDs = nil

@@ -11,8 +11,8 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/moving/lines"
 )
 
-// Export reads the dashboard with the slug, or all dashboards of the organization if the slug is empty, and what they
-// show: components, events with their timelines, and subscribers. What no response has becomes a warning: passwords, and the
+// Export reads the dashboard with the slug, or all dashboards of the organization if the slug is empty, and their records:
+// components, events with their timelines, and subscribers. Data that no response has becomes a warning: passwords, and the
 // URLs of endpoints, which are secrets. The content of pages is left out.
 //
 // An imported component, event or entry keeps its key. The key of any other record has its id, slug or address. A
@@ -112,8 +112,8 @@ func withoutNulls(in map[string]any) map[string]any {
 	return out
 }
 
-// exportComponents writes the components in the order of the dashboards. A component has the group that it has on the
-// first dashboard that shows it. whole means that all dashboards are exported.
+// exportComponents adds the components of the dashboards to the set, in the order of the dashboards. A component has the group
+// that it has on the first dashboard that shows it. whole is true if all dashboards are exported.
 func (x *export) exportComponents(ctx context.Context, all []settings, whole bool) error {
 	stored, err := allComponents(ctx, x.sender)
 	if err != nil {
@@ -169,7 +169,7 @@ func (x *export) exportComponent(c *component, group string) {
 	x.set.Components = append(x.set.Components, line)
 }
 
-// exportedEvent is an event in the response to GET /app/events/export: a line, in which ids name components.
+// exportedEvent is an event in the response to GET /app/events/export: a line that names dashboards and components by their ids.
 type exportedEvent struct {
 	lines.Event
 	ID         string `json:"id"`
@@ -237,7 +237,7 @@ func (x *export) exportEvent(e *exportedEvent) {
 	case len(dashboards) > 0:
 		line.DashboardIDs = dashboards
 	default:
-		return // it affects components that no exported dashboard shows
+		return // the event affects only components that no exported dashboard shows
 	}
 	for _, entry := range e.Timeline {
 		one := entry.Entry
@@ -284,7 +284,7 @@ func (x *export) keysOf(ids []string) []string {
 	return keys
 }
 
-// suppressedStates has the states of subscribers whose address is suppressed, by the reason.
+// suppressedStates has the state in a line for each reason why the address of a subscriber is suppressed.
 var suppressedStates = map[string]string{"unsubscribed": "unsubscribed", "bounce": "quarantined", "invalid": "quarantined", "complaint": "unsubscribed"}
 
 func (x *export) exportSubscribers(ctx context.Context, all []settings) error {

@@ -25,7 +25,8 @@ const (
 // the dashboard, and lets components begin with their oldest event. It removes aliases that no dashboard can have, with
 // a warning for each. If the set has no dashboard, Prepare adds one that has the slug as its name. If the set has
 // several, the one with the slug remains, and Prepare adds a warning for each other one. An empty slug stands for all
-// dashboards of the set, each with its own slug. The set must have passed the checks of package lines.
+// dashboards of the set, each with its own slug. Prepare sets the dashboard of each component, subscriber and endpoint that
+// names none. The set must have passed the checks of package lines.
 func Prepare(set *lines.Set, slug string) error {
 	switch {
 	case slug != "" && !lines.IsSlug(slug):
@@ -78,8 +79,8 @@ func Prepare(set *lines.Set, slug string) error {
 	return nil
 }
 
-// begin sets StartAt of a component to the start of its oldest event, unless its line has a StartAt. Otherwise no
-// report would count the events before the import.
+// begin sets StartAt of a component to the start of its oldest event, if this start is before now and the line has no StartAt.
+// Without StartAt, no report would count the events before the import.
 func begin(set *lines.Set, now time.Time) {
 	oldest := map[string]*time.Time{}
 	for i := range set.Events {
@@ -187,7 +188,7 @@ func Split(set *lines.Set) []*lines.Set {
 
 // subscriberPieces returns the pieces of subscribers. Rows that are unsubscribed come last: the platform suppresses
 // their addresses, unless an address is confirmed on another dashboard by then. The rows of an address with several
-// rows on a dashboard stay in their order, because the platform applies the first in a request.
+// rows on a dashboard stay in their order, because the platform applies the first row of an address in a request.
 func subscriberPieces(all []lines.Subscriber) (pieces []*lines.Set) {
 	count := map[[3]string]int{}
 	place := func(s lines.Subscriber) [3]string {
@@ -218,7 +219,7 @@ func subscriberPieces(all []lines.Subscriber) (pieces []*lines.Set) {
 	return pieces
 }
 
-// chunks returns parts of at most count records and size bytes.
+// chunks returns the records in parts of at most count records and size bytes. A single record may be larger than size.
 func chunks[T any](records []T, count, size int, sizeOf func(T) int) (parts [][]T) {
 	from, sum := 0, 0
 	for i, record := range records {
@@ -242,5 +243,5 @@ func sizeOf(e lines.Event) int {
 	return len(line)
 }
 
-// rowSize returns the size of a subscriber's row in bytes, in which each component is a uuid.
+// rowSize returns an estimate of the size in bytes of a subscriber's row, in which each component is a uuid.
 func rowSize(s lines.Subscriber) int { return 200 + len(s.Address) + 40*len(s.Components) }

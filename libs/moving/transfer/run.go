@@ -85,7 +85,7 @@ func each[T any](ctx context.Context, s Sender, path, name string, query url.Val
 	}
 }
 
-// missing returns the members of wanted that are not in there.
+// missing returns the texts of wanted that the list there does not contain.
 func missing(wanted, there []string) []string {
 	return slices.DeleteFunc(slices.Clone(wanted), func(one string) bool { return slices.Contains(there, one) })
 }

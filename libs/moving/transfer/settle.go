@@ -8,9 +8,9 @@ import (
 	"net/url"
 )
 
-// Settle returns the outcomes of records that a run was about to create and that exist, because an interrupted run has
-// created them without an outcome. planned are outcomes of Plan with the status Created. written are the outcomes of
-// Write, which name the dashboards that the run has created. Undo needs the result and written.
+// Settle returns the outcomes of records that a run was about to create and that exist now, because the run was interrupted
+// after it had created them and has no outcomes for them. planned are outcomes of Plan with the status Created. written are the
+// outcomes of Write, which name the dashboards that the run has created. Undo needs the result of Settle and written.
 func (e *Engine) Settle(ctx context.Context, planned []Outcome, written ...Outcome) ([]Outcome, error) {
 	made := map[string]string{} // by key, the ids of the dashboards that the run has created
 	for _, o := range written {
@@ -82,7 +82,7 @@ func (e *Engine) Settle(ctx context.Context, planned []Outcome, written ...Outco
 	return append(found, subscribers...), err
 }
 
-// settlePlacements returns the outcomes of the components that are on the dashboard of the run now.
+// settlePlacements returns the planned placements whose component is on the dashboard now.
 func (e *Engine) settlePlacements(ctx context.Context, planned []Outcome) (found []Outcome, err error) {
 	r, read := run{Engine: e}, map[string]settings{}
 	for _, o := range planned {

@@ -27,9 +27,9 @@ type subscriber struct {
 	UpdatedAt        string     `json:"updatedAt"`
 }
 
-// subscribers imports subscribers of one channel and dashboard. Nobody gets a message, except with Ask the owners of
-// unconfirmed addresses. A subscriber that exists changes with Force only, or if its line is unsubscribed. Force does
-// not create a subscriber again who was deleted here.
+// subscribers imports subscribers of one channel and dashboard. The platform sends no message, except to the owners of
+// unconfirmed addresses if Ask is true. A subscriber that exists changes only with Force, or if the state of its line is
+// unsubscribed. Even with Force, a subscriber that was deleted on the platform is not created again.
 func (r *run) subscribers(ctx context.Context, wanted []lines.Subscriber) error {
 	var rows []map[string]any
 	var sent []*lines.Subscriber
@@ -75,7 +75,7 @@ func (r *run) subscribers(ctx context.Context, wanted []lines.Subscriber) error 
 		}
 		return nil
 	}
-	if r.dry { // components that the import will create have no ids yet
+	if r.dry { // the components that the import will create have no ids yet
 		for _, row := range rows {
 			delete(row, "componentIds")
 		}

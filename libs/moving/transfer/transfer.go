@@ -17,8 +17,8 @@
 //
 // Decisions: Each record has a permanent key on the platform: the importKey of an event, an externalRef of a component,
 // the slug of a dashboard, the address of a subscriber, the URL of an endpoint. So each piece may be repeated at any
-// time, also after a killed process: a record that exists is not written again. A record that a member has changed
-// since is kept. A refused record is reported, and the import continues with the others.
+// time, also after a killed process: a record that exists is not created again. Without Force, a record that a member has
+// changed after the import is kept. A refused record is reported, and the import continues with the others.
 package transfer
 
 import (
@@ -51,11 +51,11 @@ type Sender interface {
 // Refused is the error of a response with an error status.
 type Refused struct {
 	Status int
-	Text   string        // text of the platform, which begins with the field
+	Text   string        // text for the person, which begins with the field if one is wrong; empty: none
 	Wait   time.Duration // Retry-After; 0 if absent
 }
 
-// Error returns the text of the platform.
+// Error returns Text, or a text with the status if Text is empty.
 func (e *Refused) Error() string {
 	if e.Text == "" {
 		return fmt.Sprintf("the platform returned status %d", e.Status)
@@ -73,7 +73,7 @@ func declined(err error) (string, bool) {
 	return "", false
 }
 
-// statusOf returns the status of a Refused, and 0 for another error.
+// statusOf returns the status of a *Refused, and 0 for another error.
 func statusOf(err error) int {
 	if r, is := errors.AsType[*Refused](err); is {
 		return r.Status
@@ -92,7 +92,7 @@ type Engine struct {
 	aliasesOf map[string]map[string]alias // aliases by dashboard and path, which a plan has read
 }
 
-// State is what a piece needs to know about the pieces before it. A browser can keep its JSON between two requests. The
+// State is what a piece needs to know about the pieces before it. A browser can keep the State as JSON between two requests. The
 // platform checks the ids, so a wrong State changes nothing that the member may not change. A State with a RunID alone
 // is the start of a run. A plan needs a State of its own.
 type State struct {
@@ -127,13 +127,13 @@ const (
 	Created   Status = "created"
 	Updated   Status = "updated"
 	Unchanged Status = "unchanged"
-	Kept      Status = "kept"    // a member has changed the record; Force would update it
+	Kept      Status = "kept"    // a member has changed or deleted the record, or it differs from its line; Force would write the line, except an alias
 	Declined  Status = "refused" // the platform or this package has refused the record
 	Dropped   Status = "dropped" // an unconfirmed subscriber, without Ask
 )
 
-// Outcome is what an import has done with a record, or will do. The caller keeps those that Undoable returns true for:
-// Undo needs them.
+// Outcome is what an import has done with a record, or will do. The caller keeps the outcomes for which Undoable returns true,
+// because Undo needs them.
 type Outcome struct {
 	// Kind is dashboard, component, event, subscriber or endpoint; alias, whose key is the path; or placement: a
 	// component that existed, which was put on a dashboard of the run.
@@ -147,7 +147,7 @@ type Outcome struct {
 	Channel     string `json:"channel,omitempty"`     // channel of a subscriber or endpoint
 	Mark        string `json:"mark,omitempty"`        // state of the record after the write; Undo keeps a record that has another state
 	Before      any    `json:"before,omitempty"`      // body of the PATCH that restores an updated record
-	Find        string `json:"find,omitempty"`        // in a plan: by what Settle finds a dashboard, endpoint or subscriber
+	Find        string `json:"find,omitempty"`        // slug, hash of the URL or addressMark, by which Settle finds a dashboard, endpoint or subscriber
 	// Since is set for a dashboard or endpoint if no response says that the run has created the record. Then Undo keeps a
 	// record that was created before this time.
 	Since *time.Time `json:"since,omitempty"`
@@ -172,14 +172,14 @@ func (o *Outcome) Warns() bool {
 	return o.Text != "" || o.Status == Kept || o.Status == Declined || o.Status == Dropped
 }
 
-// Plan returns what Write would do. It writes nothing.
+// Plan returns what Write would do. It writes nothing on the platform. It changes s for the plans of the pieces after this piece.
 func (e *Engine) Plan(ctx context.Context, s *State, piece *lines.Set) ([]Outcome, error) {
 	return e.run(ctx, s, piece, true)
 }
 
-// Write writes a piece. It adds to s what the pieces after it need. A piece may be written again: what exists is not
-// written twice. Write returns an error if the import cannot go on; then it also returns the outcomes up to there, and
-// the caller can write the piece again later. If ctx ends, Write returns after the request in flight.
+// Write writes a piece. It adds to s what the pieces after this piece need. A piece may be written again: Write does not create
+// a record that exists. Write returns an error if the import cannot go on. Then it also returns the outcomes of the records that
+// it has finished, and the caller can write the piece again later. If ctx ends, Write returns after the request in flight.
 func (e *Engine) Write(ctx context.Context, s *State, piece *lines.Set) ([]Outcome, error) {
 	return e.run(ctx, s, piece, false)
 }

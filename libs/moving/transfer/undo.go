@@ -24,12 +24,12 @@ type Undone struct {
 // UndoneEvents says what UndoEvents has done.
 type UndoneEvents struct {
 	Deleted   int `json:"deleted"`
-	Kept      int `json:"kept"`      // events that a member has changed since
+	Kept      int `json:"kept"`      // events that a member has changed after the import
 	Remaining int `json:"remaining"` // events that the next call deletes
 }
 
-// UndoEvents deletes up to 200 events of a run which no member has changed since. It must be called until Remaining is 0,
-// before Undo, because an open event keeps its components.
+// UndoEvents deletes up to 200 events of a run that no member has changed after the import. It must be called until Remaining
+// is 0, before Undo, because the platform does not delete a component of an active event.
 func (e *Engine) UndoEvents(ctx context.Context, runID string) (UndoneEvents, error) {
 	var undone UndoneEvents
 	err := e.Sender.Send(ctx, Request{Method: http.MethodDelete, Path: eventsPath + "/" + url.PathEscape(runID)}, &undone)
@@ -37,8 +37,8 @@ func (e *Engine) UndoEvents(ctx context.Context, runID string) (UndoneEvents, er
 }
 
 // Undo deletes what the import has created, and restores what it has updated, unless a member has changed the record
-// since. outcomes are those of Write for which Undoable returns true. It may be repeated, also with a part of the
-// outcomes, if the dashboards come last. A record that is missing counts as gone. report is called for each outcome.
+// after the import. outcomes are those of Write for which Undoable returns true. Undo may be repeated, also with a part of the
+// outcomes, if the dashboards come last. A record that is missing counts as gone. Undo calls report for each outcome.
 func (e *Engine) Undo(ctx context.Context, outcomes []Outcome, report func(Undone)) error {
 	ordered := slices.Clone(outcomes)
 	order := []string{"alias", "subscriber", "endpoint", "placement", "component", "dashboard"}
@@ -89,7 +89,7 @@ type kept struct{ text string }
 
 func (k kept) Error() string { return k.text }
 
-// errRestored is the error for a record that is as it was before the import already.
+// errRestored is the error for a record that already is as it was before the import.
 var errRestored = errors.New("is as it was before the import")
 
 var errChanged = kept{"was changed after the import"}
@@ -218,7 +218,8 @@ func (e *Engine) undoPlacement(ctx context.Context, o *Outcome) error {
 	return err
 }
 
-// foreign returns an error if no response says that the run has created the record, and the record is older than the run.
+// foreign returns an error if no response says that the run has created the record, so that Since is set, and createdAt is
+// before Since or no time.
 func (o *Outcome) foreign(createdAt string) error {
 	at, err := time.Parse(time.RFC3339, createdAt)
 	if o.Since != nil && (err != nil || at.Before(*o.Since)) {
@@ -227,7 +228,8 @@ func (o *Outcome) foreign(createdAt string) error {
 	return nil
 }
 
-// versioned sends a request for the version that the import has left. It returns a conflict if the record has another one.
+// versioned sends a request for the version that the record had after the import. It returns a conflict if the record has
+// another version now.
 func (e *Engine) versioned(ctx context.Context, o *Outcome, request Request) error {
 	version, err := strconv.ParseInt(o.Mark, 10, 64)
 	if err != nil {
@@ -276,7 +278,7 @@ func (e *Engine) undoDashboard(ctx context.Context, o *Outcome) error {
 		return err
 	}
 	for _, a := range aliases {
-		if a.File != "" { // any other leads to an event or a component that the dashboard does not show
+		if a.File != "" { // any other alias leads to an event or a component that the dashboard does not show
 			return kept{"has old addresses that the import did not create, or that were kept"}
 		}
 	}
@@ -308,7 +310,7 @@ func listsOfDashboard() []listOfDashboard {
 	return all
 }
 
-// restored reports whether the members of before have their former values, from an earlier Undo.
+// restored reports whether the members of before have their former values, because an earlier Undo has restored them.
 func restored(there settings, before any) bool {
 	var former map[string]any
 	if remarshal(before, &former) != nil {

@@ -61,7 +61,7 @@ type heartbeatBody struct {
 
 var sourceName = regexp.MustCompile(`^[A-Za-z0-9._-]{1,64}$`)
 
-// receiveFormat handles a request to the operation of formatPublic.
+// receiveFormat handles a request whose path names the format.
 func (a *API) receiveFormat(c *gin.Context) error {
 	if !slices.Contains(formats(), c.Param("format")) {
 		return fault.New(fault.NotFound, "There is no such format.")
