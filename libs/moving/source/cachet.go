@@ -41,8 +41,8 @@ type cachet struct {
 	scope  string
 	known  map[string]string // key by id of the component
 
-	// Rows by the id of the record to which they belong: an incident (updatesOf, affectedBy), an incident or schedule
-	// (entriesOf), a schedule (scheduledFor), a subscriber (wantedBy).
+	// Rows by the id of the record to which they belong. updatesOf and affectedBy belong to incidents, entriesOf to incidents
+	// and schedules, scheduledFor to schedules, and wantedBy to subscribers.
 	updatesOf, entriesOf, affectedBy, scheduledFor, wantedBy map[string][]row
 }
 
@@ -82,7 +82,8 @@ func (c *cachet) database(ctx context.Context, place string) error {
 	return nil
 }
 
-// files reads the files in CSV and JSON. The name of a file begins with that of its table. A record of JSON:API names its type.
+// files reads the files in CSV and JSON. The name of a file begins with the name of its table. A record of JSON:API has its
+// type, so its file may have any name.
 func (c *cachet) files(in *input) {
 	for _, name := range in.names {
 		if ext := path.Ext(name); ext != ".csv" && ext != ".json" {
@@ -118,7 +119,8 @@ func cachetTable(name string) string {
 	return ""
 }
 
-// json reads a response: {"data": [...], "included": [...]}, or the list alone.
+// json reads a response: an object {"data": [...], "included": [...]}, or only the list of records. table is the table of the
+// file.
 func (c *cachet) json(name, table string, content []byte) error {
 	decoder := jsontext.NewDecoder(bytes.NewReader(content), jsontext.AllowDuplicateNames(true))
 	use := func(value jsontext.Value) { c.record(table, value) }
@@ -145,7 +147,8 @@ func (c *cachet) json(name, table string, content []byte) error {
 	return nil
 }
 
-// record turns a record of JSON into rows, with the columns of the database.
+// record adds a record of JSON to its table as a row, with the columns of the database. It also adds the records that this
+// record contains or names.
 func (c *cachet) record(table string, value jsontext.Value) {
 	r := flat(value)
 	if kind := r["type"]; kind != "" && r["attributes.id"]+r["attributes.name"]+r["attributes.message"] != "" {
@@ -179,7 +182,7 @@ func (c *cachet) record(table string, value jsontext.Value) {
 	c.nested(table, r)
 }
 
-// related adds the components of an incident or schedule of JSON:API.
+// related adds the rows that connect an incident or schedule of JSON:API with its components.
 func (c *cachet) related(table string, r row) {
 	column, rows := "incident_id", "incident_components"
 	if table == "schedules" {
@@ -190,7 +193,7 @@ func (c *cachet) related(table string, r row) {
 	})
 }
 
-// nested adds the records that Cachet 2.4 nests in others.
+// nested adds the updates of an incident and the components of a schedule that Cachet 2.4 nests in the record.
 func (c *cachet) nested(table string, r row) {
 	switch table {
 	case "incidents":
@@ -261,12 +264,12 @@ func (c *cachet) write() {
 	}
 	for i := range c.set.Components {
 		if open[c.set.Components[i].Key] {
-			c.set.Components[i].StatusOverride = nil // the open event determines the status
+			c.set.Components[i].StatusOverride = nil // an open event determines the status of the component
 		}
 	}
 }
 
-// each calls use with each row of a table that is not deleted.
+// each calls use with each row of a table, except deleted rows. It leaves out a row without an id, with a warning.
 func (c *cachet) each(table, kind string, use func(row)) {
 	for _, r := range c.tables[table] {
 		switch {
@@ -344,7 +347,8 @@ func (c *cachet) subscriber(s row) {
 	c.set.Subscribers = append(c.set.Subscribers, out)
 }
 
-// first returns the first of the texts that is a time, or nil.
+// first returns the time in the first of the texts that is a time, or nil. It adds a warning for a text before it that is
+// neither empty nor a time.
 func (c *cachet) first(key, field string, texts ...string) *time.Time {
 	for _, text := range texts {
 		if t := c.when(key, field, text); t != nil {

@@ -61,7 +61,8 @@ func (c *cachet) incident(i row) {
 	c.event(e)
 }
 
-// status returns the status of an incident. An incident cannot have the status update: it becomes investigating, as does an unknown status.
+// status returns the status of an incident. The status update and an unknown status become investigating, because an incident
+// cannot have them. An unknown status adds a warning.
 func (c *cachet) status(key, there string) string {
 	status := cachetStatus[there]
 	if status != "" && status != "update" {
@@ -73,7 +74,7 @@ func (c *cachet) status(key, there string) string {
 	return "investigating"
 }
 
-// draft makes the event a draft, with a warning, if the publication of its record is in the future.
+// draft makes the event a draft, with a warning, if published_at of its record is in the future.
 func (c *cachet) draft(e *lines.Event, r row) {
 	if at := c.when(e.Key, "published_at", r["published_at"]); at != nil && at.After(c.Now) {
 		off := false
@@ -82,7 +83,7 @@ func (c *cachet) draft(e *lines.Event, r row) {
 	}
 }
 
-// updates returns the updates of an incident or schedule in the order of their times.
+// updates returns the updates of an incident or schedule, oldest first. kind is incident or schedule.
 func (c *cachet) updates(id, kind string) []row {
 	var found []row
 	if kind == "incident" {
@@ -132,7 +133,7 @@ func (c *cachet) named(id string) string {
 	return c.known[id]
 }
 
-// affect adds the components of an incident, and the severity that follows from the worst impact on them.
+// affect adds the components of an incident, and sets the severity that follows from the worst impact on these components.
 func (c *cachet) affect(e *lines.Event, i row) {
 	worst := map[string]bool{}
 	add := func(id, status string) {

@@ -138,7 +138,7 @@ func (c *cstate) config(in *input) error {
 	return nil
 }
 
-// system writes a component and returns its key.
+// system adds the component of a system and returns its key.
 func (c *cstate) system(name, group, description string, hidden bool) string {
 	key := c.key("system", name)
 	c.known[name] = key
@@ -150,7 +150,7 @@ func (c *cstate) system(name, group, description string, hidden bool) string {
 	return key
 }
 
-// issue writes an issue. Its file has a head of YAML between two lines of ---.
+// issue adds the event of an issue. The file of an issue has a head of YAML between two lines of ---.
 func (c *cstate) issue(key, file, content string) error {
 	head, body, ok := frontMatter(content)
 	if !ok {
@@ -229,8 +229,8 @@ func frontMatter(content string) (head, body string, ok bool) {
 	return head, "", ok
 }
 
-// affected adds the components of an issue: a list of names, or one name. A name that is no system becomes a hidden
-// component.
+// affected adds the components of an issue to its event. node is a list of names, or one name. A name that is no system
+// becomes a hidden component.
 func (c *cstate) affected(e *lines.Event, node yaml.Node) {
 	names := []*yaml.Node{&node}
 	if node.Kind == yaml.SequenceNode {
@@ -265,7 +265,7 @@ var (
 )
 
 // timeline adds the entries of a body, which has the newest entry first. An entry begins with a paragraph that begins
-// with *Update* - or the like, or after a paragraph with {{< track "time" >}}. A body without them is one entry.
+// with a word such as *Update* -, or after a paragraph with {{< track "time" >}}. A body without such paragraphs is one entry.
 func (c *cstate) timeline(e *lines.Event, body string, start time.Time) {
 	var blocks []string
 	for block := range strings.SplitSeq(strings.TrimSpace(body), "\n\n") {
@@ -291,7 +291,7 @@ func (c *cstate) timeline(e *lines.Event, body string, start time.Time) {
 		}
 		block = strings.TrimSpace(block)
 		if found := opening.FindStringSubmatch(block); found != nil && cstateWord[strings.ToLower(found[1])] != "" {
-			block = block[len(found[0]):] // the status of the entry says the same
+			block = block[len(found[0]):] // the text of the entry does not have the word
 			if word := cstateWord[strings.ToLower(found[1])]; e.Type == "incident" && (n > 0 || word != "update") {
 				status = word
 			}

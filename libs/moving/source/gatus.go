@@ -14,7 +14,8 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/richtext"
 )
 
-// The mapping of Gatus: the types of announcements. operational closes the outage or warning before it.
+// The mapping of Gatus: the types of announcements. An announcement of the type operational closes the outage or warning before
+// it.
 var gatusSeverity = map[string]string{"outage": "major_outage", "warning": "minor_performance", "information": "", "none": "", "": "", "operational": ""}
 
 type gatusConfig struct {
@@ -48,7 +49,7 @@ type gatusAnnouncement struct {
 type gatus struct {
 	*builder
 	scope string
-	known map[string]bool // group/name
+	known map[string]bool // endpoints that were written, by group/name
 }
 
 // readGatus reads the configuration of Gatus: a file, or a folder whose files Gatus merges. Announcements are the only
@@ -118,7 +119,7 @@ func (g *gatus) write(config gatusConfig) {
 	g.announcements(config.Announcements)
 }
 
-// endpoint writes an endpoint or a suite. Inbound messages of Gatus find the component by its external reference.
+// endpoint adds the component of an endpoint or suite. Inbound messages of Gatus find the component by its external reference.
 func (g *gatus) endpoint(e gatusEndpoint) {
 	id := e.Group + "/" + e.Name
 	if strings.TrimSpace(e.Name) == "" || g.known[id] {
@@ -137,7 +138,7 @@ func (g *gatus) endpoint(e gatusEndpoint) {
 	g.component(c)
 }
 
-// announcements writes the announcements, oldest first.
+// announcements adds the events of the announcements, oldest first.
 func (g *gatus) announcements(all []gatusAnnouncement) {
 	var valid []gatusAnnouncement
 	for _, a := range all {

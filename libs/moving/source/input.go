@@ -88,7 +88,7 @@ func (in *input) read(name string) ([]byte, error) {
 }
 
 // elements calls each with every element of the JSON array at the decoder. It returns an error if the array is cut off
-// or wrong, or if the source is read no further; each was called with the elements before that place.
+// or wrong, or if next returns an error. each was then called with the elements before this place.
 func (b *builder) elements(decoder *jsontext.Decoder, each func(value jsontext.Value)) error {
 	if token, err := decoder.ReadToken(); err != nil || token.Kind() != '[' {
 		return errors.New("is no JSON array")
@@ -132,7 +132,7 @@ func wrongJSON(content []byte) error {
 }
 
 // record decodes a JSON record of another product. It ignores members that into lacks. It returns two empty texts if
-// the record is right, and otherwise a text for a warning and the member that has a wrong type, if there is one.
+// the record is right. Otherwise text is for a warning, and field is the member that has a wrong type, or empty.
 func record(value jsontext.Value, into any) (field, text string) {
 	err := json.Unmarshal(value, into, jsontext.AllowDuplicateNames(true))
 	if err == nil {

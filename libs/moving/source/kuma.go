@@ -124,7 +124,7 @@ func (k *kuma) savedGroups(key, page string, list jsontext.Value) {
 	})
 }
 
-// each calls use with every object of a list.
+// each calls use with every object of a list. If elements returns an error, each adds a warning about the key.
 func (k *kuma) each(key string, list jsontext.Value, use func(row)) {
 	if len(list) == 0 || list.Kind() != '[' {
 		return
@@ -135,8 +135,8 @@ func (k *kuma) each(key string, list jsontext.Value, use func(row)) {
 	}
 }
 
-// key returns the key of a record. The ids of Uptime Kuma are unique in their table only. The scope is the first page,
-// so that two installations differ.
+// key returns the key of a record. It contains kind, because an id of Uptime Kuma is unique in its table only. The scope is the
+// slug of the first page, so that the keys of two installations differ.
 func (k *kuma) key(kind, id string) string {
 	scope := "kuma"
 	if len(k.pages) > 0 {
@@ -191,8 +191,8 @@ func (k *kuma) page(p row) {
 	k.set.Dashboards = append(k.set.Dashboards, d)
 }
 
-// writeMonitors writes the monitors. A monitor that no page shows becomes a hidden component, except a group of
-// monitors, which is left out.
+// writeMonitors adds the components of the monitors. A monitor that no page shows becomes a hidden component, except a
+// group of monitors, which is left out.
 func (k *kuma) writeMonitors() {
 	groups := map[string]row{}
 	for _, g := range k.groups {
@@ -253,7 +253,8 @@ func (k *kuma) order(groups map[string]row) {
 	})
 }
 
-// incident writes an incident of a page, without components. An incident that is not active or not pinned any more is resolved.
+// incident adds the event of an incident of a page, without components. An incident that is not active, or not pinned any more,
+// is resolved.
 func (k *kuma) incident(i row) {
 	key := k.key("incident", i["id"])
 	created := k.utc(key, "created_date", i["created_date"])
@@ -273,7 +274,7 @@ func (k *kuma) incident(i row) {
 	k.event(e)
 }
 
-// pagesOf returns the keys of pages, and of all pages if none is known.
+// pagesOf returns the keys of the pages with the ids. If no page is known, it returns the keys of all pages.
 func (k *kuma) pagesOf(ids []string) []string {
 	var keys []string
 	for _, id := range ids {
@@ -289,7 +290,8 @@ func (k *kuma) pagesOf(ids []string) []string {
 	return keys
 }
 
-// utc reads a time of the database, which is in UTC.
+// utc reads a time of the database, which is in UTC. It returns nil for an empty text, and nil with a warning if the text is no
+// time.
 func (k *kuma) utc(key, field, text string) *time.Time {
 	if text == "" {
 		return nil
@@ -302,8 +304,8 @@ func (k *kuma) utc(key, field, text string) *time.Time {
 	return &t
 }
 
-// outages turns the beats into incidents: from a beat that is down to the next one that is up. It leaves out incidents
-// that are shorter than Options.Outages or have not ended.
+// outages adds the incidents that follow from the beats of each monitor: from a beat that is down to the next beat that is up. It
+// leaves out incidents that are shorter than Options.Outages, and, with a warning, those that have not ended.
 func (k *kuma) outages() {
 	names := map[string]string{}
 	for _, c := range k.set.Components {
@@ -316,7 +318,7 @@ func (k *kuma) outages() {
 		}
 		down = nil
 	}
-	last := "" // component of the beat before
+	last := "" // key of the component of the last beat
 	for _, beat := range k.beats {
 		key := k.component[beat["monitor_id"]]
 		at, err := parseTime(beat["time"], time.UTC)

@@ -12,7 +12,8 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/moving/lines"
 )
 
-// maintenance writes a maintenance: a single one with its times, a manual one as a draft, and the next time of a recurring one.
+// maintenance adds the event of a maintenance: a single maintenance with its times, a manual one as a draft, and a recurring one
+// with its next times.
 func (k *kuma) maintenance(m row) {
 	key := k.key("maintenance", m["id"])
 	e := lines.Event{Key: key, Type: "maintenance", Title: cmp.Or(m["title"], "Maintenance"), HTML: k.description(key, m["description"])}
@@ -38,11 +39,11 @@ func (k *kuma) maintenance(m row) {
 	if start.IsZero() {
 		return
 	}
-	switch m["strategy"] { // the key of a recurring one has its time, so that a later run does not replace this time by the next
+	switch m["strategy"] { // the key of a recurring maintenance has its start, so that the next maintenance in a later run is another event
 	case "single", "manual":
 	case "cron":
 		e.Key += "-" + start.In(k.zoneOf(m)).Format("20060102T1504")
-	default: // one a day, whose time may change
+	default: // at most one in a day, so the key has only the day and the time may change
 		e.Key += "-" + start.In(k.zoneOf(m)).Format("20060102")
 	}
 	e.ScheduledStartAt, e.ScheduledEndAt = &start, &end
@@ -105,10 +106,10 @@ func listed(list string, place int) string {
 	return *texts[place]
 }
 
-// next returns the next start of a maintenance that recurs, not before its first day, and its duration. A saved time
-// that has begun and not ended counts as the next. The start is zero if no time is known.
+// next returns the next start of a maintenance that recurs, and its duration. A saved time that has begun and not ended counts
+// as the next. Without saved times, the start is not before first. The start is zero if no time is known.
 func (k *kuma) next(m row, zone *time.Location, first time.Time) (time.Time, time.Duration) {
-	if slots := savedSlots(m["timeslotList"]); len(slots) > 0 { // the interface has computed the times
+	if slots := savedSlots(m["timeslotList"]); len(slots) > 0 { // Uptime Kuma has computed the times
 		for _, slot := range slots {
 			start, err := parseTime(slot.Start, zone)
 			end, errEnd := parseTime(slot.End, zone)

@@ -57,7 +57,8 @@ func (o *openstatus) key(page, kind, id string) string {
 	return "openstatus:" + cmp.Or(o.pages[page], "page") + ":" + kind + "-" + id
 }
 
-// unix reads a time, which is a number of seconds.
+// unix reads a time, which is a number of seconds since 1970. It returns nil for an empty text, and nil with a warning if the
+// text is no time.
 func (o *openstatus) unix(key, field, text string) *time.Time {
 	if text == "" {
 		return nil
@@ -71,8 +72,8 @@ func (o *openstatus) unix(key, field, text string) *time.Time {
 	return &t
 }
 
-// page writes a page. A page that is not public is disabled, unless only a list of IP addresses restricts it: the other
-// restrictions have no counterpart.
+// page adds the dashboard of a page. The dashboard is disabled if the page is not published or not public. A restriction to a
+// list of IP addresses is taken over instead. The other restrictions have no counterpart.
 func (o *openstatus) page(p row) {
 	o.pages[p["id"]] = cmp.Or(slug(p["slug"]), "page-"+p["id"])
 	key := o.key(p["id"], "page", p["id"])
@@ -131,7 +132,7 @@ func (o *openstatus) components() {
 	}
 }
 
-// affect adds the components of an event. An event without components is on the dashboard of its page.
+// affect adds the components that the rows name to an event. An event without components is on the dashboard of its page.
 func (o *openstatus) affect(e *lines.Event, page string, rows []row) {
 	for _, a := range rows {
 		key := o.known[a["page_component_id"]]
@@ -144,7 +145,7 @@ func (o *openstatus) affect(e *lines.Event, page string, rows []row) {
 	}
 }
 
-// reports writes the status reports with their updates. The impacts of an update apply from its time on.
+// reports adds the events of the status reports, with their updates. The impacts of an update apply from its time on.
 func (o *openstatus) reports() {
 	updates, members := by(o.tables["status_report_update"], "status_report_id"), by(o.tables["status_report_to_page_component"], "status_report_id")
 	impacts := by(o.tables["status_report_update_to_page_component"], "status_report_update_id")
@@ -227,7 +228,7 @@ func (o *openstatus) maintenances() {
 	}
 }
 
-// subscribers writes the subscribers of pages.
+// subscribers adds the subscribers of pages: those by mail as subscribers, and webhooks as endpoints.
 func (o *openstatus) subscribers() {
 	wanted := by(o.tables["page_subscriber_to_page_component"], "page_subscriber_id")
 	for _, s := range o.tables["page_subscriber"] {

@@ -26,7 +26,7 @@ type Options struct {
 	Zone    *time.Location // zone of times that name none; nil: UTC
 	Outages time.Duration  // shortest outage that becomes an incident; 0: none does
 	Now     time.Time
-	LeftOut func(kind string, count int) // is called for records that Only leaves out; may be nil
+	LeftOut func(kind string, count int) // is called with the number of events, subscribers or endpoints that Only leaves out; may be nil
 	Bounded bool                         // the memory is shared with others, so the source may have at most maxRecords records, each of at most lines.MaxLine bytes
 }
 
@@ -86,7 +86,8 @@ type builder struct {
 	stopped error        // why no more records are read
 }
 
-// next counts a record with a size in bytes, before it is decoded. It returns an error if the source is read no further.
+// next counts a record with a size in bytes, before the record is decoded. It returns an error, also in all later calls, if
+// the source exceeds a bound or the context of Read has ended.
 func (b *builder) next(size int) error {
 	b.records++
 	switch {
@@ -106,7 +107,7 @@ func (b *builder) warn(key, field, format string, args ...any) {
 	b.set.Warn(key, field, fmt.Sprintf(format, args...))
 }
 
-// about calls read, which adds records of a kind. If Only leaves out the kind, the warnings of read are dropped.
+// about calls read, which adds records of a kind. If Only leaves out the kind, about removes the warnings that read has added.
 func (b *builder) about(kind string, read func()) {
 	before := len(b.set.Warnings)
 	read()
@@ -115,8 +116,8 @@ func (b *builder) about(kind string, read func()) {
 	}
 }
 
-// event adds an event. It orders the timeline, cuts a long title, replaces a title that shows nothing, and moves an end
-// before the start to the start.
+// event adds an event. It orders the timeline, cuts a long title, replaces a title that shows nothing, moves an end before the
+// start to the start, and moves a planned end that is not after the planned start to 1 min after the planned start.
 func (b *builder) event(e lines.Event) {
 	if e.Title = b.oneLine(e.Key, "title", e.Title, lines.MaxTitle); richtext.IsBlank(e.Title) {
 		e.Title = map[string]string{"maintenance": "Maintenance"}[e.Type]
@@ -139,7 +140,8 @@ func (b *builder) event(e lines.Event) {
 	b.set.Events = append(b.set.Events, e)
 }
 
-// progress sets the status of a maintenance by its planned times, and lets the scheduler start and end it if that is due later.
+// progress sets the status of a maintenance by its planned times. If the planned start or end is later than now, the scheduler
+// will start or end the maintenance.
 func (b *builder) progress(e *lines.Event) {
 	switch {
 	case !e.ScheduledEndAt.After(b.Now):
@@ -187,7 +189,7 @@ func (b *builder) postMortem(key, html string, published *time.Time) *lines.Post
 	return &lines.PostMortem{HTML: html, PublishedAt: published}
 }
 
-// component adds a component. It cuts names and a description that are too long.
+// component adds a component. It cuts a name, a group name and a description that are too long, with a warning.
 func (b *builder) component(c lines.Component) {
 	c.Name = b.oneLine(c.Key, "name", c.Name, lines.MaxName)
 	c.GroupName = b.oneLine(c.Key, "groupName", c.GroupName, lines.MaxName)
@@ -195,7 +197,7 @@ func (b *builder) component(c lines.Component) {
 	b.set.Components = append(b.set.Components, c)
 }
 
-// done returns the checked set, with the kinds of Only and the oldest event first.
+// done returns the checked set, with only the kinds of Only and the oldest event first.
 func (b *builder) done() *lines.Set {
 	s := b.set
 	slices.SortStableFunc(s.Events, func(one, other lines.Event) int { return begin(one).Compare(begin(other)) })
@@ -228,8 +230,8 @@ func only[T any](b *builder, kind string, records []T) []T {
 	return nil
 }
 
-// dropUnused removes the components to which no line refers. The others stay, because a line may refer to earlier lines
-// only.
+// dropUnused removes the components to which no line refers. The others stay although Only leaves out components, because a
+// line may refer only to records in the file.
 func (b *builder) dropUnused() {
 	used := map[string]bool{}
 	for _, e := range b.set.Events {

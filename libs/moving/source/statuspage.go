@@ -14,7 +14,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/moving/lines"
 )
 
-// The mapping of Statuspage. A word that is not in a table has the same name in both products.
+// The mapping of Statuspage. A status that is not in statuspageStatus has the same name in both products.
 var (
 	statuspageStatus = map[string]string{
 		"scheduled": "planning", "in_progress": "inprogress", "postmortem": "resolved",
@@ -130,7 +130,7 @@ type statuspage struct {
 	components  []statuspageComponent
 	incidents   []statuspageIncident
 	subscribers []statuspageSubscriber
-	known       map[string]bool // ids of components that are written
+	known       map[string]bool // ids of components that were added to the set
 	groupOf     map[string]string
 }
 
@@ -180,7 +180,7 @@ func (s *statuspage) file(name string, content []byte) error {
 	return errors.New("is no JSON")
 }
 
-// object reads an object: a page, one record, or several lists as the public interface returns.
+// object reads an object: a page, one record, or several lists, as a response of the public interface has them.
 func (s *statuspage) object(name string, decoder *jsontext.Decoder) error {
 	whole, err := decoder.ReadValue()
 	if err != nil {
@@ -217,7 +217,8 @@ func (s *statuspage) takePage(value jsontext.Value) {
 	}
 }
 
-// element reads a record. It recognizes the kind of the record by its members.
+// element reads a record, recognizes its kind by its members, and keeps it for write. It leaves out a wrong record, with a
+// warning.
 func (s *statuspage) element(file string, value jsontext.Value) {
 	var members map[string]jsontext.Value
 	if _, text := record(value, &members); text != "" {

@@ -12,7 +12,7 @@ import (
 
 func statuspageWord(status string) string { return cmp.Or(statuspageStatus[status], status) }
 
-// writeIncident writes an incident or a maintenance with its updates.
+// writeIncident adds the event of an incident or maintenance, with its updates.
 func (s *statuspage) writeIncident(i statuspageIncident) {
 	key := s.key(i.ID)
 	impact := cmp.Or(i.Override, i.Impact)

@@ -12,8 +12,8 @@ import (
 // activeFile matches active as a word of its own, so that no list becomes confirmed by a similar name.
 var activeFile = regexp.MustCompile(`(^|[^A-Za-z])active([^A-Za-z]|$)`)
 
-// subscriberState returns the state of a subscriber whose record has no member state. The file of a list with
-// state=active has active subscribers only, and the word active in its name.
+// subscriberState returns the state of a subscriber whose record has no member state. A file whose name has the word active
+// counts as the response to state=active, which has active subscribers only.
 func subscriberState(file, quarantined string) string {
 	switch {
 	case quarantined != "":

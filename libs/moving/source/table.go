@@ -93,8 +93,8 @@ func (d *database) close() error { return d.db.Close() }
 
 func quoted(name string) string { return `"` + strings.ReplaceAll(name, `"`, `""`) + `"` }
 
-// rows returns the rows of a table that condition selects, each value as the text in the file. A table that the product
-// did not have in that version has no rows.
+// rows returns the rows of a table that condition selects, each value as the text in the file. For a table that the file does
+// not have, because the version of the product had none, it returns no rows and no error.
 func (d *database) rows(ctx context.Context, b *builder, table, condition string) ([]row, error) {
 	if !d.tables[table] {
 		return nil, nil
@@ -157,7 +157,7 @@ func (d *database) columns(ctx context.Context, table string) ([]string, error) 
 }
 
 // read returns the rows of a table that condition selects; without a condition it returns all rows in the order of the
-// first column. If the table is damaged, read adds a warning.
+// first column. If rows returns an error, for example because the table is damaged, read adds a warning.
 func (d *database) read(ctx context.Context, b *builder, source, table, condition string) []row {
 	rows, err := d.rows(ctx, b, table, cmp.Or(condition, "ORDER BY 1"))
 	if err != nil {
@@ -166,8 +166,8 @@ func (d *database) read(ctx context.Context, b *builder, source, table, conditio
 	return rows
 }
 
-// flat turns a JSON object into a row. A member that is an object gives columns such as status.value; a member that is
-// a list stays JSON.
+// flat turns a JSON object into a row. A member that is an object becomes columns such as status.value. A member that is a
+// list stays JSON. A member that is null has no column.
 func flat(value jsontext.Value) row {
 	r := row{}
 	addMembers(r, "", value, 0)

@@ -15,8 +15,8 @@ import (
 
 var image = regexp.MustCompile(`!\[([^\]]*)\]\(\s*<?([^)\s>]+)[^)]*\)`)
 
-// maxParsed is the maximum number of bytes of a text that is parsed; a longer text counts as plain text. The time of
-// the parsers grows with the square of the depth of nested blocks.
+// maxParsed is the maximum number of bytes of a text that is parsed; a longer text counts as plain text, because the
+// time of the parsers grows with the square of the depth of nested blocks.
 const maxParsed = 200_000
 
 // markdown renders Markdown as HTML of the allow-list. An image becomes a link, because a page shows no images of other
@@ -67,7 +67,8 @@ func split(safe string) []string {
 	return append(parts, safe)
 }
 
-// lastBlock returns the end of the last block at the top level that ends within the limit, or 0.
+// lastBlock returns the offset of the end of the last block at the top level that ends within lines.MaxText characters and
+// before the end of the text, or 0.
 func lastBlock(safe string) int {
 	tokens, at, characters, depth, found := html.NewTokenizer(strings.NewReader(safe)), 0, 0, 0, 0
 	for {
@@ -91,7 +92,7 @@ func lastBlock(safe string) int {
 	}
 }
 
-// splitPlain cuts a text after words, so that the HTML of each part fits into an entry.
+// splitPlain cuts a plain text after words, and returns the parts as HTML, each of which fits into an entry.
 func splitPlain(text string) []string {
 	var parts []string
 	for text != "" {
@@ -187,7 +188,7 @@ func (b *builder) when(key, field, text string) *time.Time {
 	return &t
 }
 
-// at returns the time of an entry: the first of the texts that is a time, or false.
+// at returns the time in the first of the texts that is a time, and false if none is a time.
 func (b *builder) at(texts ...string) (time.Time, bool) {
 	for _, text := range texts {
 		if t, err := parseTime(text, b.Zone); err == nil {
@@ -199,7 +200,7 @@ func (b *builder) at(texts ...string) (time.Time, bool) {
 
 var notSlug = regexp.MustCompile(`[^a-z0-9]+`)
 
-// slug returns the slug of a dashboard that follows from a text, or "" if it would be too short.
+// slug returns the slug of a dashboard that follows from a text, or "" if the slug would be too short.
 func slug(text string) string {
 	made := strings.Trim(notSlug.ReplaceAllString(strings.ToLower(text), "-"), "-")
 	if len(made) > 63 {
@@ -211,7 +212,7 @@ func slug(text string) string {
 	return made
 }
 
-// zone returns the name of a time zone, and UTC with a warning if it is no IANA name.
+// zone returns name, or UTC with a warning if name is no IANA time zone.
 func (b *builder) zone(key, name string) string {
 	if name == "" {
 		return ""

@@ -18,7 +18,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/richtext"
 )
 
-// The mapping of Upptime: words of the title of an issue, the first that matches.
+// The mapping of Upptime: the severity for the first words that the title of an issue contains.
 var upptimeSeverity = []struct{ words, severity string }{
 	{"is down", "major_outage"}, {"degraded", "minor_performance"},
 }
@@ -146,7 +146,7 @@ func (u *upptime) site(id, name string, hidden bool) string {
 	return key
 }
 
-// element keeps an issue or a comment of an issue.
+// element decodes a record and keeps it as an issue or as a comment. It leaves out any other record, with a warning.
 func (u *upptime) element(file string, value jsontext.Value) {
 	var members map[string]jsontext.Value
 	if _, text := record(value, &members); text != "" {
@@ -171,7 +171,7 @@ func (u *upptime) element(file string, value jsontext.Value) {
 	}
 }
 
-// issue writes an issue with the label status or maintenance. It leaves out other issues.
+// issue adds the event of an issue with the label status or maintenance. It leaves out other issues and pull requests.
 func (u *upptime) issue(i upptimeIssue) {
 	labels := map[string]bool{}
 	for _, label := range i.Labels {
@@ -210,7 +210,7 @@ func (u *upptime) issue(i upptimeIssue) {
 }
 
 // incident sets the severity by the title, and the components by the labels that are slugs of sites. If there is no
-// such label, the first one with the form of a slug becomes a hidden component.
+// such label, the first label with the form of a slug, except status, becomes a hidden component.
 func (u *upptime) incident(e *lines.Event, i upptimeIssue) {
 	for _, s := range upptimeSeverity {
 		if e.Severity == "" && strings.Contains(strings.ToLower(i.Title), s.words) {
@@ -245,7 +245,8 @@ var (
 	setting     = regexp.MustCompile(`(?m)^\s*(start|end|expectedDown|expectedDegraded)\s*:\s*(.*?)\s*$`)
 )
 
-// maintenance reads the times and the sites from the HTML comment of an issue.
+// maintenance makes the event of an issue a maintenance, with the times and the sites from the HTML comments of the issue. It
+// returns an error if start or end is missing or no time.
 func (u *upptime) maintenance(e *lines.Event, i upptimeIssue) error {
 	values := map[string]string{}
 	for _, comment := range htmlComment.FindAllStringSubmatch(i.Body, -1) {
@@ -272,7 +273,7 @@ func (u *upptime) maintenance(e *lines.Event, i upptimeIssue) error {
 	return nil
 }
 
-// timeline adds the text of the issue and its comments.
+// timeline adds an entry for the text of the issue, and one for each of its comments.
 func (u *upptime) timeline(e *lines.Event, i upptimeIssue, start time.Time) {
 	status := map[string]string{"incident": "investigating", "maintenance": "planning"}[e.Type]
 	if text := strings.TrimSpace(htmlComment.ReplaceAllString(i.Body, "")); text != "" {

@@ -193,7 +193,7 @@ func notCreated(d *lines.Dashboard, status int, text string) error {
 }
 
 // keepDashboard keeps the settings of a dashboard, and adds the public ids that it lacks. taken is the result of takenIDs. If
-// taken is not empty, keepDashboard adds no ids and the outcome is Declined.
+// the dashboard lacks ids and taken is not empty, keepDashboard adds none, and the outcome is Declined.
 func (r *run) keepDashboard(ctx context.Context, d *lines.Dashboard, found settings, taken string) error {
 	id := found.text("id")
 	r.state.Dashboards[d.Key] = id
