@@ -12,7 +12,7 @@ import (
 
 func markdownText(text string) string { return richtext.PlainText(richtext.Markdown, text) }
 
-// incident writes an incident with its updates. In Cachet 2 an incident with scheduled_at is a maintenance.
+// incident adds the event of an incident, with its updates. In Cachet 2 an incident with scheduled_at is a maintenance.
 func (c *cachet) incident(i row) {
 	key := c.key("incident", i["id"])
 	if i["scheduled_at"] != "" {
@@ -159,7 +159,8 @@ func (c *cachet) affect(e *lines.Event, i row) {
 	}
 }
 
-// schedule writes a maintenance. If the end is missing, the maintenance is planned for 1 h.
+// schedule adds the event of a maintenance. former is its former path. If the end is missing, the maintenance is planned for
+// 1 h.
 func (c *cachet) schedule(s row, key, former string) {
 	start := c.when(key, "scheduled_at", s["scheduled_at"])
 	if start == nil {

@@ -45,7 +45,7 @@ func (s settings) mark() string {
 	}
 	text, err := json.Marshal(set)
 	if err != nil {
-		return "" // no value of a response fails
+		return "" // not possible: the settings were decoded from JSON
 	}
 	sum := sha256.Sum256(text)
 	return hex.EncodeToString(sum[:16])

@@ -72,7 +72,8 @@ func (r *run) firstDashboard() string {
 	return ""
 }
 
-// exists reports whether the dashboards and components of an event exist.
+// exists reports whether the dashboards and components of an event exist. A component that the State does not have counts as
+// existing.
 func (r *run) exists(e *lines.Event) bool {
 	for _, key := range e.DashboardIDs {
 		if r.state.Dashboards[key] == "" {

@@ -10,7 +10,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/moving/lines"
 )
 
-// perPage is the number of records of a list that one response has.
+// perPage is the maximum number of records in one response to each, unless the query of the call has another limit.
 const perPage = "100"
 
 // run is the state of a plan or a write of one piece.

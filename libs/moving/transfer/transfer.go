@@ -13,7 +13,7 @@
 //	for _, piece := range pieces {
 //		outcomes, err := engine.Write(ctx, &state, piece)
 //	}
-//	err = engine.Undo(ctx, &undo)              // later, with the outcomes of Write
+//	err = engine.Undo(ctx, outcomes, report)   // later, with the outcomes of Write
 //
 // Decisions: Each record has a permanent key on the platform: the importKey of an event, an externalRef of a component,
 // the slug of a dashboard, the address of a subscriber, the URL of an endpoint. So each piece may be repeated at any
@@ -127,7 +127,7 @@ const (
 	Created   Status = "created"
 	Updated   Status = "updated"
 	Unchanged Status = "unchanged"
-	Kept      Status = "kept"    // a member has changed or deleted the record, or it differs from its line; Force would write the line, except an alias
+	Kept      Status = "kept"    // a member has changed or deleted the record, or it differs from its line; Force replaces it, unless it is an alias
 	Declined  Status = "refused" // the platform or this package has refused the record
 	Dropped   Status = "dropped" // an unconfirmed subscriber, without Ask
 )

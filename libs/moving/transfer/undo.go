@@ -25,7 +25,7 @@ type Undone struct {
 type UndoneEvents struct {
 	Deleted   int `json:"deleted"`
 	Kept      int `json:"kept"`      // events that a member has changed after the import
-	Remaining int `json:"remaining"` // events that the next call deletes
+	Remaining int `json:"remaining"` // events that are left for the next calls
 }
 
 // UndoEvents deletes up to 200 events of a run that no member has changed after the import. It must be called until Remaining
@@ -193,7 +193,7 @@ func (e *Engine) undoComponent(ctx context.Context, o *Outcome) error {
 	case version != o.Mark:
 		return errChanged
 	}
-	return err // another reason, such as an open event
+	return err // another reason, such as an active event
 }
 
 // undoPlacement removes a component that existed before the import from a dashboard of the run, unless a member has put

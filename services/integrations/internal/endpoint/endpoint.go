@@ -3,8 +3,8 @@
 // to which the platform no longer sends.
 //
 // A View combines three kinds of records. An Endpoint has the settings that its owner chooses. The records of package
-// outcome have the results of its deliveries, and the consumer of outcomes writes them in bulk. A Suppression belongs
-// to a URL of the organization and not to one endpoint.
+// outcome have the results of deliveries to the endpoint, and the consumer of outcomes writes them in bulk. A Suppression
+// belongs to a URL of the organization and not to one endpoint.
 package endpoint
 
 import (
@@ -91,14 +91,14 @@ type Usage struct {
 type Secret struct {
 	Sealed    string     `json:"sealed"` // sealed by seal.Box for the endpoint's id
 	CreatedAt time.Time  `json:"createdAt" audit:"createdAt"`
-	ExpiresAt *time.Time `json:"expiresAt,omitempty" audit:"expiresAt"` // set when the secret was replaced
+	ExpiresAt *time.Time `json:"expiresAt,omitempty" audit:"expiresAt"` // until when the replaced secret signs; nil: the secret is not replaced
 }
 
 // Reason is the cause of a suppression.
 type Reason string
 
 const (
-	ReasonFailures Reason = "failures" // the endpoint reached SuppressAfter
+	ReasonFailures Reason = "failures" // the endpoint had SuppressAfter consecutive failures
 	ReasonGone     Reason = "gone"     // the receiver responded with 410, or as its chat program does for a webhook that no longer exists
 )
 

@@ -28,7 +28,8 @@ func (s *Endpoints) Delete(ctx context.Context, organization string, kind Kind, 
 }
 
 // remove deletes an endpoint and its counters. If no other verified endpoint has the URL, it also deletes the
-// suppression of the URL. It returns errAgain if the endpoint was changed after e was read.
+// suppression of the URL. It returns errAgain if the endpoint was changed after e was read. decide returns the messages to
+// publish, or an error, with which the endpoint is not deleted.
 func (s *Endpoints) remove(ctx context.Context, e Endpoint, decide func(*Endpoint) ([]topic.Message, error)) error {
 	return s.claimed(ctx, e, "", e.claims(e.URLHash), func() error {
 		err := s.Store.Endpoints.Delete(ctx, e.ID, func(current *Endpoint) ([]topic.Message, error) {

@@ -166,7 +166,7 @@ func (s *Endpoints) admit(ctx context.Context, slots *Slots, c Claim, limit int)
 	if slices.ContainsFunc(slots.Claims, c.excludes) {
 		return errWait
 	}
-	if c.Leaves != "" { // otherwise release would subtract the URL a second time
+	if c.Leaves != "" { // without this check, release would subtract a URL that Used does not count
 		if held, err := s.held(ctx, *slots, c.Leaves); err != nil || !held {
 			return cmp.Or(err, errAgain)
 		}

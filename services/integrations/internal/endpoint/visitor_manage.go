@@ -15,7 +15,7 @@ import (
 
 // Settings are what the owner of an endpoint can set on the page that manages it.
 type Settings struct {
-	ComponentIDs []string // chosen components that the dashboard shows; the endpoint keeps those that the dashboard does not show
+	ComponentIDs []string // chosen components that the dashboard shows; the endpoint also keeps its components that the dashboard does not show
 	Paused       bool
 }
 

@@ -135,7 +135,7 @@ func (s *Endpoints) Verify(ctx context.Context, token string) (Visit, error) {
 }
 
 // verify stores that e, which a visitor has requested, is verified now. It removes the components that the dashboard no
-// longer has, and returns a Gone fault if none is left. It returns errAgain if e was changed since it was read.
+// longer has, and returns a Gone fault if none is left. It returns errAgain if e was changed after it was read.
 func (s *Endpoints) verify(ctx context.Context, e Endpoint, allow func(Endpoint) error, dashboard topic.DashboardRecord, secret string) error {
 	if err := s.reconcile(ctx, e.OrganizationID, e.Channel, e.URLHash); err != nil {
 		return err

@@ -52,7 +52,7 @@ func (s *Inbound) newLog(key Key, in Request) Log {
 	}
 }
 
-// ResultRefused is the result of requests that failed. It is a value of LogFilter only: the Result of their logs is empty.
+// ResultRefused is the result of requests that failed, in a LogFilter and in FieldResult. The Result of their logs is empty.
 const ResultRefused = "refused"
 
 // LogFilter selects logs. An empty member selects all.

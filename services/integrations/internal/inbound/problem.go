@@ -42,9 +42,9 @@ type State string
 
 const (
 	Quiet   State = "quiet"   // no source reports the problem
-	Waiting State = "waiting" // too few sources report the problem, or not long enough
+	Waiting State = "waiting" // too few sources report the problem, or enough sources for too short a time
 	Open    State = "open"    // the event exists
-	Closing State = "closing" // too few sources report the problem, but not long enough to resolve the event
+	Closing State = "closing" // the event exists; too few sources report the problem, but for too short a time to resolve the event
 )
 
 // The results of messages that have changed no event.
@@ -85,7 +85,7 @@ type Source struct {
 type heldMessage struct {
 	Message topic.InboundMessage `json:"message"` // without an ID if the step was not due when the message arrived
 	Format  string               `json:"format"`
-	Source  string               `json:"source"` // empty: the message was signed
+	Source  string               `json:"source"` // empty: the message was signed as Standard Webhooks require
 }
 
 // source returns the source of the message.

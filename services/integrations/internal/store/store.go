@@ -1,4 +1,5 @@
-// Package store declares the collections of the domain's records, with the indexes for the queries.
+// Package store declares the collections for the records of packages endpoint, outcome and inbound, with the indexes for
+// the queries.
 package store
 
 import (
@@ -8,7 +9,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/services/integrations/internal/outcome"
 )
 
-// New declares the collections in db, and returns them as a Store.
+// New declares the collections of packages endpoint and outcome in db, and returns them as a Store.
 func New(db *document.Database) endpoint.Store {
 	revisions := revisions{db}
 	return endpoint.Store{
