@@ -13,9 +13,10 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
 
-// UpsertMany stores items. An item replaces the stored record with its key, if there is one. It compares no versions,
-// writes no messages and does not run Derive, so it is for rows that only one writer changes (projections, logs). A
-// batch is one transaction on SQLite and one bulk write on MongoDB.
+// UpsertMany stores items. An item replaces the stored record with its key, if there is one. UpsertMany compares no
+// versions, writes no messages and does not run Derive, so it is for rows that only one writer changes (projections,
+// logs). It writes 500 items at a time, in one transaction on SQLite and in one bulk write on MongoDB. It returns an
+// error if MongoDB can shard the collection by a field.
 func (c *Collection[T]) UpsertMany(ctx context.Context, items []T) error {
 	defer c.span(&ctx, "upsert many")()
 	if c.shape.Shard.ByField && c.shape.Shards() { // MongoDB needs the shard key in the filter of an upsert
@@ -27,12 +28,13 @@ func (c *Collection[T]) UpsertMany(ctx context.Context, items []T) error {
 }
 
 // UpdateMany is Update for many records. It reads and writes 500 records at a time. In each try it calls change once,
-// with all records that exist. change alters the records, and returns their messages by the keys of the records.
-// UpdateMany stores the records that change altered and the records with messages. Each write is guarded by the
-// version of its record and atomic with its messages, but the writes are not atomic together. If another writer has
-// replaced or deleted one of the records meanwhile, UpdateMany starts over. The failed try may have stored some of the
-// records. change then gets these records again in their new state, so change must recognize its own effect. For a
-// collection with Derive, UpdateMany returns an error.
+// with all records that exist. change alters the records, and returns messages by the key of their record. UpdateMany
+// stores the records that change altered and the records with messages. Each write is guarded by the version of its
+// record and atomic with its messages, but the writes are not atomic together. If another writer has replaced or
+// deleted one of the records meanwhile, UpdateMany starts over. The failed try may have stored some of the records.
+// change then gets these records again in their new state, so change must recognize its own effect. Unlike Update,
+// UpdateMany returns an error if change returns fault.ErrUnchanged. It also returns an error for a collection with a
+// Derive.
 func (c *Collection[T]) UpdateMany(ctx context.Context, keys []string, change func(items []*T) (map[string][]topic.Message, error)) error {
 	defer c.span(&ctx, "update many")()
 	if c.shape.Derives {
@@ -101,9 +103,10 @@ func (c *Collection[T]) altered(ctx context.Context, keys []string, change func(
 // its record and atomic with its messages, but the writes are not atomic together. One DeriveMany serves all of them.
 //
 // WriteMany returns fault.Conflict if another writer was faster, or if a value of a unique index exists already. If the
-// Conflict is find.ErrPartlyWritten too, WriteMany has made the first write, and perhaps others. Otherwise it has made
-// none. So a message about all writes belongs to the first write. After find.ErrPartlyWritten the caller must read
-// which of the writes are made. The key of an inserted record must never have been stored before.
+// returned error is find.ErrPartlyWritten too, WriteMany has made the first write, and perhaps others. After a Conflict
+// without find.ErrPartlyWritten it has made none. So a message about all writes belongs to the first write. After
+// find.ErrPartlyWritten the caller must read the records to know which writes are made. The key of an inserted record
+// must never have been stored before.
 func (c *Collection[T]) WriteMany(ctx context.Context, keys []string, decide func(stored map[string]*T) ([]find.Write[T], error)) error {
 	defer c.span(&ctx, "write many")()
 	if !c.shape.Derives || c.schema.DeriveMany == nil {
@@ -152,7 +155,7 @@ func (c *Collection[T]) WriteMany(ctx context.Context, keys []string, decide fun
 	return c.opaque(err, "write many")
 }
 
-// lastOfEach removes each record that is followed by a record with the same key.
+// lastOfEach removes each record for which a later record has the same key.
 func lastOfEach(records []*engine.Record) []*engine.Record {
 	last := find.Index(records, func(r *engine.Record) string { return r.Key })
 	return slices.DeleteFunc(records, func(r *engine.Record) bool { return last[r.Key] != r })

@@ -73,7 +73,7 @@ func (c *Collection[T]) GetMany(ctx context.Context, keys []string) ([]T, error)
 }
 
 // Insert stores a new record with its messages. It returns fault.Conflict if the key or a value of a unique index
-// exists already. ViolatedIndex returns the name of the index.
+// exists already. ViolatedIndex of the error returns the name of the index.
 func (c *Collection[T]) Insert(ctx context.Context, item T, messages ...topic.Message) error {
 	defer c.span(&ctx, "insert")()
 	return c.store(ctx, c.schema.Key(&item), &item, false, 0, messages, func() {})
@@ -104,7 +104,7 @@ func (c *Collection[T]) Upsert(ctx context.Context, key string, change func(item
 }
 
 // write loads the record of key and calls change. Then it replaces the record, or creates it if it does not exist. If
-// remove is true, it deletes the record.
+// remove is true, it deletes the record instead.
 func (c *Collection[T]) write(ctx context.Context, key string, remove bool, change func(*T, bool) ([]topic.Message, error)) (T, error) {
 	var none T
 	leave := c.db.writers.enter(ctx, c.shape.Name+"/"+key)

@@ -48,7 +48,7 @@ type deriveRun struct {
 }
 
 // begin counts a write of the document that is about to be committed. Until the write calls end, the relay of this process
-// publishes a message of the document only after the message's Derive has succeeded.
+// publishes a message of the document only after Derive has succeeded for the message's write.
 func (d *derivations) begin(name string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -256,7 +256,7 @@ func (c *Collection[T]) commitMany(ctx context.Context, writes []engine.Write) e
 }
 
 // deriveMany calls DeriveMany with the written records, and then loads them. It runs Derive for each record that has
-// changed since. So the last of several runs has seen the newest record, as with derive.
+// changed since its write. So the last of several runs has seen the newest record, as with derive.
 func (c *Collection[T]) deriveMany(ctx context.Context, writes []engine.Write) error {
 	current := make(map[string]*T, len(writes))
 	keys := make([]string, len(writes))
@@ -304,8 +304,8 @@ func (c *Collection[T]) join(ctx context.Context, name string, entries []engine.
 	return c.db.derivations.join(ctx, name, entries, work, func() { c.db.notify(c.shape) })
 }
 
-// rederive runs Derive for the stored record of key. The relay calls it. If it returns an error
-// because the run is slow, the run continues.
+// rederive runs Derive for the stored record of key. The relay calls rederive. If rederive returns an error because the
+// run is slow, the run continues.
 func (c *Collection[T]) rederive(ctx context.Context, key string) error {
 	name := c.shape.Name + "/" + key
 	c.db.derivations.begin(name)

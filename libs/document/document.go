@@ -1,12 +1,12 @@
 // Package document stores the records of a service in typed collections. A write loads a record, changes it in Go and
 // replaces it guarded by its version. The same write stores the messages that it causes.
 //
-// Decision. There are two engines: MongoDB with its official driver for deployments, and SQLite (pure Go, WAL,
-// synced) for one machine. Both store a record as BSON, and beside it the values of its declared fields. Queries and
-// indexes can name declared fields only. Both engines therefore return the same results, and one conformance suite
-// tests both. FerretDB v1 embedded was tried as the only engine and rejected: it loses concurrent updates (50 of 800
-// increments survived), and an update by id costs a scan, 20 ms at 10,000 documents. SQLite needs 0.24 ms with fsync,
-// and 7 microseconds for a read.
+// Decision. There are two engines: MongoDB with its official driver for deployments, and SQLite (pure Go, WAL, synced)
+// for one machine. Both store a record as BSON, and beside it the values of its declared fields. Queries and indexes
+// can name declared fields only. Both engines therefore return the same results, and one conformance suite tests both.
+// FerretDB v1 embedded was tried as the only engine and rejected: it loses concurrent updates (50 of 800 increments
+// survived), and an update by id costs a scan, 20 ms at 10,000 documents. SQLite takes 0.24 ms for an update with
+// fsync, and 7 microseconds for a read.
 //
 // A write is durable when the call returns, and atomic with its messages (on MongoDB both are in one document). A write
 // that has read a record does not overwrite a change that another writer has made meanwhile. Both engines refuse a query
@@ -128,8 +128,8 @@ func Open(address, name string, options Options) (*Database, error) {
 	return db, nil
 }
 
-// ViolatedIndex returns the name of the unique index that caused err, a Conflict of this package. It returns "" if
-// the key exists already, and for any other error.
+// ViolatedIndex returns the name of the unique index that caused err, a Conflict of this package. It returns "" if err
+// means that the key exists already, and for any other error.
 func ViolatedIndex(err error) string {
 	if conflict, ok := errors.AsType[*engine.ConflictError](err); ok {
 		return conflict.Index
@@ -171,10 +171,11 @@ func (db *Database) Last(ctx context.Context, counter string) (int64, error) {
 
 // Migrate changes the database so that it matches the declarations. It creates missing collections, columns and
 // indexes, rebuilds changed indexes and drops undeclared indexes. On MongoDB it keeps an undeclared index for a day,
-// because processes of the former version may use it. A later Migrate drops the index. Migrate computes new fields and
-// fields with a new Revision for the stored records. While the engine does not respond, Migrate logs a line and retries
-// until ctx ends. It does not retry when a local path cannot hold the database. It returns an error for a database of a
-// newer program (see Format). On MongoDB several processes may migrate at once.
+// because processes of the former version may use it. A later Migrate drops the index. An undeclared index with the
+// fields of a declared index is dropped at once. If a field is new or its declaration (such as Revision) has changed,
+// Migrate computes the fields of the stored records. While the engine does not respond, Migrate logs a line and retries
+// until ctx ends. It returns an error without retries if a local path cannot hold the database, or if a newer program
+// has used the database (see Format). On MongoDB several processes may migrate at once.
 func (db *Database) Migrate(ctx context.Context) error {
 	shapes := db.declared()
 	pause := 100 * time.Millisecond

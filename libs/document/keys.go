@@ -10,9 +10,9 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/find"
 )
 
-// Keys returns the keys of the records that match q, each key once, with the values of fields. It does not load the
-// bodies. With q.Limit and without q.Scan, the cost does not depend on the number of matching records, even for a
-// condition with up to find.MaxMerged values of a multi-valued field. Find reads all matching records for such a condition.
+// Keys returns the keys of the records that match q, each key once, with the values of fields. It does not load the bodies.
+// With q.Limit and without q.Scan, the cost does not depend on the number of matching records, even for a condition with up
+// to find.MaxMerged values of a multi-valued field. For such a condition, Find on SQLite reads all matching records.
 func (c *Collection[T]) Keys(ctx context.Context, q find.Query, fields ...string) ([]find.Row, error) {
 	defer c.span(&ctx, "keys")()
 	p, err := c.shape.Plan(q)

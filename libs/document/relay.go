@@ -133,7 +133,7 @@ type relay struct {
 	limit   int
 	held    map[string]heldBack
 	unsent  map[string]time.Time // documents whose last publication failed, with the time until which they count as waiting
-	cleared int                  // number of rounds that cleared an outbox
+	cleared int                  // number of calls of clear
 	looked  time.Time            // time of the last search for repetitions
 }
 
@@ -142,7 +142,7 @@ type heldBack struct {
 	until   time.Time
 	pause   time.Duration
 	oldest  time.Time // time of the oldest of its messages
-	cleared int       // relay.cleared when the document was held back
+	cleared int       // relay.cleared at the time when the document was held back
 }
 
 // round claims, derives, publishes and clears once. It returns true if claimable messages may be left.
@@ -194,7 +194,7 @@ func (r *relay) round(ctx context.Context, shapes []*plan.Shape) (more bool, err
 	return more, err
 }
 
-// clear deletes published messages. It returns true if other messages of the documents are left.
+// clear deletes published messages. It returns true if other messages of the documents may be left.
 func (r *relay) clear(ctx context.Context, published []engine.Claim) (bool, error) {
 	r.limit = min(2*r.limit, engine.RelayBatch)
 	r.cleared++
@@ -302,9 +302,9 @@ func (r *relay) waiting() bool {
 	return len(r.unsent) > 0
 }
 
-// hold sets the time of the document's next claim. The first pause is firstHold. If the relay has cleared an outbox
-// since the last hold, the next pause is twice the last one, at most longestHold. Otherwise the next pause is as long
-// as the last one: in an outage all documents fail, and a longer pause would delay this document after the outage.
+// hold sets the time of the document's next claim. The first pause is firstHold. If the relay has called clear since
+// the last hold, the next pause is twice the last one, at most longestHold. Otherwise the next pause is as long as the
+// last one: in an outage all documents fail, and a longer pause would delay this document after the outage.
 func (r *relay) hold(c engine.Claim) {
 	last := r.held[c.Name()]
 	pause := max(last.pause, firstHold)

@@ -32,7 +32,7 @@ type Schema[T any] struct {
 	// write. The ctx of Derive does not end with the ctx of the write. It ends after deriveTime (10 s), and Derive must
 	// return soon then.
 	//
-	// One call serves all writes of the record that were committed before it. In one process there is one call at
+	// One call serves all writes of the record that were committed before the call. In one process there is one call at
 	// a time for a record, except for calls that WriteMany makes. Derive may run more often than the record is written,
 	// so it must be idempotent.
 	Derive func(ctx context.Context, key string, current *T) error
@@ -87,13 +87,14 @@ type Index struct {
 	// Unique: no two records have the same values in all Fields. If one of Fields is multi-valued, two records with the
 	// same values in the other Fields must not share a value of it. A record that lacks one of Fields never violates the index.
 	Unique bool
-	// Counted: on SQLite, Count by equality conditions on all Fields but the last takes the same time for any number
-	// of records, because each write updates stored counts. MongoDB cannot update them in the same write, so Count
-	// there counts entries of the index.
+	// Counted: on SQLite, Count by equality conditions on all Fields but the last takes the same time for any number of
+	// records, because each write updates stored counts. MongoDB cannot update counts in the same write, so its Count
+	// counts entries of the index.
 	Counted bool
 	// Numbered: the last field of a counted index is a whole number that every record has, such as the value of a
-	// counter. On SQLite, a page then takes about the same time for any Offset, if its conditions are equalities on
-	// all other fields and its order is that of the number. On MongoDB the time grows with the Offset.
+	// counter. On SQLite, a page then takes about the same time for any Offset, if its conditions are equalities with
+	// one value on all other fields of the index, and its order is that of the number. On MongoDB the time grows with
+	// the Offset.
 	Numbered bool
 	// Words: the first of Fields is a multi-valued field of words, which consist of ASCII lower-case letters and digits. A
 	// query that names the index in Scan has a condition find.All on this field. It reads the records with all of the words
@@ -142,7 +143,7 @@ type Declaration struct {
 	Shard, Whole string
 	// ShardField is the field of the shard key, or empty.
 	ShardField string
-	// Sharded is false if MongoDB cannot shard the collection yet.
+	// Sharded reports whether MongoDB can shard the collection now (see plan.Shape.Shards).
 	Sharded bool
 	// Scatter has the reasons of the indexes whose queries ask every shard, by the name of the index.
 	Scatter map[string]string

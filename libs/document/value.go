@@ -8,8 +8,8 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 )
 
-// encode returns item as BSON with its JSON names. Both engines store this form, so both return the same record: times
-// lose fractions of a millisecond, and an empty list differs from a missing list.
+// encode returns item as BSON, with the names in its JSON struct tags. Both engines store this form, so both return the
+// same record: times lose fractions of a millisecond, and an empty list differs from a missing list.
 func encode(item any) ([]byte, error) {
 	var buffer bytes.Buffer
 	encoder := bson.NewEncoder(bson.NewDocumentWriter(&buffer))

@@ -66,8 +66,8 @@ func (l line) String() string {
 
 func (l line) name() string { return l.collection + "." + l.field }
 
-// compare returns the differences between the golden and the declared lines. With update it returns only a changed
-// fingerprint with the same Revision.
+// compare returns the differences between the golden and the declared lines. With update it returns only the fields
+// whose fingerprint has changed although their Revision has not.
 func compare(golden, declared []line, update bool) (problems []string) {
 	known := find.Index(golden, func(l line) string { return l.name() })
 	for _, l := range declared {

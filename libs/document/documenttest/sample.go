@@ -196,7 +196,7 @@ func (s *sample) fill(v reflect.Value, path string, depth int) {
 	}
 }
 
-// number returns a number from 1 to 100, which every type of integer can have.
+// number returns a number from 1 to 100, so that it fits into every integer type.
 func number(path string) int64 {
 	h := fnv.New32a()
 	h.Write([]byte(path))

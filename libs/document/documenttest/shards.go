@@ -18,9 +18,9 @@ import (
 // ask every shard. deploy/sharding.md has the same keys and reasons.
 const ShardFile = "testdata/shards.golden"
 
-// Shards fails if the declared shard keys differ from ShardFile, or if the field of a shard key could change. With
-// APITEST_UPDATE=1 it writes the file. The declaration itself refuses a unique index that does not begin with the shard
-// key, and the database refuses queries that ask every shard without a declared reason.
+// Shards fails if the declared shard keys or reasons differ from ShardFile, or if the field of a shard key could
+// change. With APITEST_UPDATE=1 it writes the file. The declaration itself refuses a unique index that does not begin
+// with the shard key, and the database refuses queries that ask every shard without a declared reason.
 func Shards(t *testing.T, declare func(*document.Database)) {
 	t.Helper()
 	db, err := document.Open("sqlite:"+t.TempDir(), "shards", document.Options{})
@@ -50,8 +50,8 @@ func Shards(t *testing.T, declare func(*document.Database)) {
 	}
 }
 
-// shardLines returns the lines of a collection, each with the name of the collection, the index or "-", and a text,
-// separated by tabs.
+// shardLines returns the lines of a collection. The first line is the name of the collection, "-" and the shard key.
+// Each other line is the name of the collection, an index and its Scatter. Tabs separate the three.
 func shardLines(c document.Declaration) string {
 	key := c.Shard
 	switch {
@@ -68,7 +68,7 @@ func shardLines(c document.Declaration) string {
 }
 
 // shardMembers returns the members of a record that change the field of the shard key, and not the key of the record. There
-// should be one member, which has the owner of the record. shardMembers returns none for a collection that has no field as
+// should be one such member, with the owner of the record. shardMembers returns none for a collection that has no field as
 // shard key or cannot be sharded yet.
 func shardMembers(c document.Declaration) (members []string) {
 	at := slices.IndexFunc(c.Fields, func(f document.DeclaredField) bool { return f.Name == c.ShardField })

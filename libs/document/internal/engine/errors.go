@@ -26,7 +26,8 @@ func (e *ConflictError) Error() string {
 
 func (e *ConflictError) Unwrap() error { return e.Err }
 
-// UnavailableError means that the engine could not be reached or did not respond in time.
+// UnavailableError means that the engine cannot serve an operation at the moment: it cannot be reached, does not
+// respond in time, has no space, is closed or is not migrated yet.
 type UnavailableError struct{ Err error }
 
 func (e *UnavailableError) Error() string { return e.Err.Error() }

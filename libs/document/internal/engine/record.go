@@ -16,7 +16,8 @@ const (
 	BatchSize = 500
 	// RelayBatch is the largest number of documents whose messages are published together.
 	RelayBatch = 200
-	// RelayMessages is the approximate number of messages that are published together.
+	// RelayMessages is the approximate maximum number of messages that are published together on SQLite. On MongoDB it
+	// is the maximum number of messages of one document.
 	RelayMessages = 1000
 )
 

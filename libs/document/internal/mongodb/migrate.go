@@ -114,7 +114,7 @@ func hasCode(err error, code int) bool {
 // upgradeTime is longer than the time in which all processes are replaced by those of a new version.
 const upgradeTime = 24 * time.Hour
 
-// unused is an index that is not declared.
+// unused is an undeclared index, with the time at which Migrate first found it undeclared.
 type unused struct {
 	Name  string    `bson:"name"`
 	Since time.Time `bson:"since"`

@@ -78,8 +78,8 @@ func (e *Engine) claimIn(ctx context.Context, c *mongo.Collection, s *plan.Shape
 		if skip(s.Name, w.ID) {
 			continue
 		}
-		// At most RelayMessages of the messages are claimed. The others, and messages that are appended later, belong to the
-		// next claim.
+		// At most RelayMessages messages of a document are claimed. The others, and messages that are appended later, belong
+		// to the next claim.
 		first := w.Outbox[:min(len(w.Outbox), engine.RelayMessages)]
 		claims = append(claims, engine.Claim{Shape: s, Key: w.ID, Entries: first, Token: token, Deleted: w.Unique == nil, Abandoned: w.Token != ""})
 		models = append(models, mongo.NewUpdateOneModel().SetFilter(bson.D{{Key: "_id", Value: w.ID}, {Key: "p", Value: w.P}}).
@@ -147,9 +147,10 @@ func unset(fields ...string) bson.E {
 	return bson.E{Key: "$unset", Value: bson.D(find.Values(fields, func(f string) bson.E { return bson.E{Key: f, Value: ""} }))}
 }
 
-// Clear removes published entries. If all entries of a document are published, it unsets the outbox, or deletes the
-// document if that is a tombstone. Otherwise it removes only the published entries and ends the claim, and left is
-// true. Before that it stores the repetitions of the claims with Repeat.
+// Clear stores the repetitions of the claims with Repeat, and then removes published entries. If all entries of a
+// document are published, it unsets the outbox, or deletes the document if that is a tombstone. Otherwise it removes
+// only the published entries and ends the claim, and left is true. It changes no document that another process has
+// claimed since, and then left is true too.
 func (e *Engine) Clear(ctx context.Context, claims []engine.Claim) (left bool, err error) {
 	if err := e.storeRepetitions(ctx, claims); err != nil {
 		return false, err

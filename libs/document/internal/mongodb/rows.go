@@ -103,7 +103,7 @@ func (e *Engine) change(set bson.D, entries []engine.Entry) bson.D {
 	return update
 }
 
-// waiting returns the fields of a new document with an outbox.
+// waiting returns the fields o, p and w of a new document with entries.
 func (e *Engine) waiting(entries []engine.Entry) bson.D {
 	return bson.D{{Key: "o", Value: entries}, {Key: "p", Value: time.Now().UTC()}, {Key: "w", Value: e.id}}
 }
@@ -401,8 +401,8 @@ func (e *Engine) DeleteSome(ctx context.Context, asked *plan.Plan, limit int) (i
 	if err != nil {
 		return 0, err
 	}
-	// A record that changes between the search and the deletion is not deleted. So the loop ends when no record is
-	// found, and not when fewer records were deleted than found.
+	// A record that changes after the search, so that the query does not match any more, is not deleted. So the loop
+	// ends when no record is found, and not when fewer records were deleted than found.
 	for deleted := int64(0); ; {
 		found, err := findAll[document](ctx, c, p.filter(), options.Find().SetHint(p.hint()).
 			SetProjection(bson.D{{Key: "_id", Value: 1}}).SetLimit(int64(limit)-deleted))

@@ -31,7 +31,7 @@ type Condition struct {
 	Field  int
 	Op     find.Op // OpIn is OpEq with several values
 	Values []any
-	Absent bool // the value of OpAbsent
+	Absent bool // for OpAbsent: true if the record must lack the field, false if it must have the field
 	Match  find.Match
 	Fold   bool
 	// Again: an earlier condition restricts the same multi-valued field. The two conditions may match different
@@ -199,7 +199,7 @@ func (p *Plan) condition(c find.Condition) error {
 	return nil
 }
 
-// text checks a text condition. A comparison of the whole text with case becomes an equality.
+// text checks a text condition. A case-sensitive comparison of the whole text becomes an equality.
 func (c *Condition) text() error {
 	if _, ok := c.Values[0].(string); !ok {
 		return fmt.Errorf("a text condition must have a string")
@@ -215,7 +215,8 @@ func (c *Condition) text() error {
 	return nil
 }
 
-// pins reports whether a condition restricts its field to a few values. Such fields can be the first of an index.
+// pins reports whether a condition restricts its field to a few values. Such fields can be the leading fields of an
+// index.
 func (c *Condition) pins() bool {
 	return c.Op == find.OpEq || c.Op == find.OpHas || c.Op == find.OpAll || c.Op == find.OpAbsent && c.Absent
 }
@@ -227,7 +228,8 @@ func (c *Condition) fixed() bool {
 
 // choose chooses the index with the name scan. It returns an error if the conditions do not bound a prefix of this
 // index. If scan is empty, choose chooses the index that serves the query and has the most bound fields, and among
-// several such indexes one with the fewest fields. It returns an error if no index serves the query.
+// several such indexes one with the fewest fields. It returns an error if no index serves the query. A query without
+// conditions and order is served by the key.
 func (p *Plan) choose(order []Term, scan string) error {
 	ix := p.Shape.indexNamed(scan)
 	if err := p.words(ix); err != nil {
@@ -363,9 +365,9 @@ func (p *Plan) take(ix *Index, f fit) {
 	p.Order = append(f.order, Term{KeyField, n > 0 && f.order[n-1].Descending})
 }
 
-// Beyond returns alternatives of conditions that together match the records after the position. Each record matches one
-// alternative. In an alternative, some first terms of the order equal the position, and the next term has a later
-// value. Absent values sort before all others.
+// Beyond returns alternatives of conditions that together match the records after the position. Each of these records
+// matches exactly one alternative. In an alternative, some first terms of the order equal the position, and the next
+// term has a later value. Absent values sort before all others.
 func (p *Plan) Beyond() [][]Condition {
 	var out [][]Condition
 	var equal []Condition

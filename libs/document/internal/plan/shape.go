@@ -170,7 +170,7 @@ func (s *Shape) Declaration() []Declared {
 	return find.Values(s.Fields, func(f Field) Declared { return Declared(f) })
 }
 
-// Uniques returns the names and fields of the unique indexes.
+// Uniques returns a text for each unique index: its name and the names of its fields.
 func (s *Shape) Uniques() []string {
 	out := []string{}
 	for i := range s.Indexes {
@@ -181,7 +181,8 @@ func (s *Shape) Uniques() []string {
 	return out
 }
 
-// SetStamp sets the stamp, after all indexes were added. The order of the declaration does not matter.
+// SetStamp sets the stamp, after all indexes were added. The order in which fields and indexes are declared does not
+// matter.
 func (s *Shape) SetStamp() {
 	parts := append(find.Values(s.Declaration(), func(f Declared) string { return fmt.Sprint(f) }), s.Uniques()...)
 	slices.Sort(parts)

@@ -11,7 +11,7 @@ const (
 	// checkpointEvery is the number of pages that are written to the log between two checkpoints.
 	checkpointEvery = 1000
 	// mostLogged is the number of pages of the log at which the writing connection itself makes a checkpoint. That
-	// happens if so much is written that the log is never empty.
+	// happens if writes follow each other so fast that no checkpoint copies the whole log.
 	mostLogged = 16 << 10
 	// passes is the largest number of passes of a checkpoint. A further pass copies the pages that were written during
 	// the pass before it. SQLite uses the log from its beginning again once all of its pages are in the file.

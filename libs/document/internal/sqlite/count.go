@@ -9,10 +9,10 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/find"
 )
 
-// A counted index has a table of counts: for each value of its prefix that occurs, the number of records with it.
-// Triggers update the table with each write, so the counts are always exact. For a numbered index, the table has one
-// row for each block of blockSize numbers. A page at an offset then begins at a block, and skips at most blockSize
-// entries of the index.
+// A counted index has a table of counts: for each combination of values of its prefix that occurs, the number of
+// records with these values. Triggers update the table with each write, so the counts are always exact. For a numbered
+// index, the table has one row for each such combination and block of blockSize numbers. A page at an offset then
+// begins at a block, and skips at most blockSize entries of the index.
 
 const (
 	blockBits = 10

@@ -14,8 +14,9 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/document/internal/engine"
 )
 
-// unusablePath classifies an error of opening the file. It returns an engine.UnusableError if no retry can succeed. It
-// returns other errors unchanged (a busy file, a full disk, a network file system that does not respond).
+// unusablePath classifies an error of opening the file. It returns an engine.UnusableError if no retry can succeed. For
+// other errors (a busy file, a full disk, a network file system that does not respond) it returns err or the error of
+// tryFolder.
 func unusablePath(path string, err error) error {
 	if damaged := damage(err); damaged != nil {
 		return &engine.UnusableError{Path: path, Err: damaged}

@@ -34,7 +34,7 @@ func (c *clause) add(text string, args ...any) {
 	c.args = append(c.args, args...)
 }
 
-// where adds a condition to the WHERE, unless the condition is empty.
+// where adds a WHERE with the condition, unless the condition is empty.
 func (c *clause) where(condition clause) {
 	if condition.text != "" {
 		c.add(" WHERE "+condition.text, condition.args...)
@@ -197,7 +197,7 @@ func (p *query) keys(fields []int) clause {
 }
 
 // union returns one SELECT for each arm, joined by the operator. The arm is the condition of its SELECT. The text of 64
-// arms is long, so union joins it once.
+// arms is long, so union joins the texts once.
 func union(head, operator string, arms []clause) clause {
 	texts := make([]string, len(arms))
 	var q clause
@@ -241,7 +241,8 @@ func (p *query) sequence(q *clause, first int) {
 	}
 }
 
-// side reports whether a table with a row for each value implements the index. words reports whether an index of words does.
+// side reports whether a table with a row for each value implements the index. words reports whether the index is an index
+// of words.
 func (p *query) side() bool  { return p.Index != nil && p.Index.Many >= 0 && !p.Index.Words }
 func (p *query) words() bool { return p.Index != nil && p.Index.Words }
 

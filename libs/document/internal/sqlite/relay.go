@@ -35,7 +35,8 @@ func (e *Engine) Claim(ctx context.Context, shapes []*plan.Shape, limit int, ski
 			name := collection + "/" + key
 			i, decided := at[name]
 			if !decided {
-				// Claim all messages of a document or none, because they are published in their order.
+				// Claim all messages of a document that are read here, or none, because they are published in their
+				// order.
 				i = skipped
 				if s := byName[collection]; s != nil && len(claims) < limit && !skip(collection, key) {
 					i = len(claims)

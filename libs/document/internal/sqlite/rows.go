@@ -296,9 +296,9 @@ func textsOf(s *plan.Shape) *writeTexts {
 		upsert:  insert + ` ON CONFLICT (key) DO UPDATE SET version = excluded.version, body = excluded.body` + excluded.String(),
 		refill:  update + ` WHERE id = ?`,
 	}
-	// OR FAIL: after an error SQLite does not undo the rows that the statement has inserted. The job or the
-	// transaction is rolled back anyway. ABORT, the default, copies each page before it changes, so that it can undo
-	// the statement alone.
+	// OR FAIL: after an error SQLite does not undo the rows that the statement has inserted. The job or the transaction
+	// is rolled back anyway. ABORT, the default, copies each page before the statement changes the page, so that SQLite
+	// can undo the statement alone.
 	runs := strings.Replace(insert, "INSERT", "INSERT OR FAIL", 1)
 	for i, n := range runLengths {
 		texts.insertRuns[i] = runs + strings.Repeat(", "+marks, n-1) + ` ON CONFLICT (key) DO NOTHING`

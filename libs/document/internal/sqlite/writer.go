@@ -105,7 +105,7 @@ func (w *writer) commit(group []*writeJob) {
 	}
 }
 
-// runAll runs each job after a savepoint, so that a failed job is undone alone. A single job has no savepoint. It
+// runAll runs each job after a savepoint, so that a failed job is undone alone. A single job has no savepoint. runAll
 // returns an error if the transaction cannot continue.
 func (w *writer) runAll(group []*writeJob) error {
 	if len(group) == 1 {
@@ -190,7 +190,7 @@ type statements struct {
 
 const maxStatements = 300
 
-// get returns a statement and a function that the caller calls after its use.
+// get returns a statement, and a function that the caller must call after the use of the statement.
 func (s *statements) get(ctx context.Context, text string) (*sql.Stmt, func(), error) {
 	s.mu.Lock()
 	stmt, ok := s.ready[text]
