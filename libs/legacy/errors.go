@@ -19,8 +19,8 @@ type errorBody struct {
 	ErrorMessage string `json:"error_message,omitempty"`
 }
 
-// WriteError writes the response to a failed request: {"error": "..."}, and an empty body for a Denied fault. The
-// cause of a 5xx is logged, with the trace of the request.
+// WriteError writes the response to a failed request: {"error": "..."}, for a 5xx also error_message, and an empty body
+// for a Denied fault. It logs the cause of a 5xx with the trace of the request, unless the client has disconnected.
 func WriteError(w http.ResponseWriter, r *http.Request, log *slog.Logger, err error) {
 	writeFault(w, r, log, err, "", nil)
 }
@@ -38,7 +38,7 @@ func WriteNotAllowed(w http.ResponseWriter, r *http.Request, path Path) {
 	WriteJSON(w, r, http.StatusMethodNotAllowed, encode(errorBody{Error: message}))
 }
 
-// printable shortens a client's text for a message.
+// printable returns a client's text for a message: at most 40 characters, and "..." if the text is longer.
 func printable(text string) string {
 	text = strings.ToValidUTF8(text, "?")
 	if runes := []rune(text); len(runes) > 40 {

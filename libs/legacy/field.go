@@ -29,7 +29,7 @@ type Field struct {
 	Required   bool // on create; a String must then not be blank, also on PUT
 	Readonly   bool // output only: ignored in a body
 	InputOnly  bool // never in the output; lists cannot be filtered or ordered by the field
-	Nullable   bool // may be null in output; a null in a body clears it (Input.Null)
+	Nullable   bool // may be null in output; a null in a body clears the field (Input.Null)
 	Unique     bool // for the schema; the domain enforces it
 	Max        int  // most characters of a String; 0 means no limit
 	Default    any  // string or bool: the value if a create omits the field; nil means none
@@ -41,9 +41,9 @@ type Field struct {
 	Fields   []Field   // the members of an Object
 	Relation *Relation // the target of a Related field
 
-	// Find is the declared find field that filters and ordering use. It is a string, int64, bool or time.Time. For a
-	// Related field it contains the key that Resolve and Match return. Without Find, filters and ordering by the
-	// field give 400. Filters by Relation.FindID and on Relation.Fields still work.
+	// Find is the declared find field that filters and ordering use. Its value is a string, int64, bool or time.Time.
+	// For a Related field the value is the key that Resolve and Match return. Without Find, filters and ordering by the
+	// field give 400. Without Relation.Match, filters by Relation.FindID and on Relation.Fields need no Find.
 	Find string
 	// Compared is a find field for a String whose values are not compared as written. It contains the normal form of
 	// the text, and two values with the same normal form are equal. The lookups exact, iexact and in use it. Normal
@@ -74,7 +74,8 @@ type Relation struct {
 	// "x@example.com"} becomes Ref.New. The operation then finds or creates this record in its own atomic write.
 	New []Field
 
-	// Items are the fields of one child in a to-many field. A child with a resource_uri may omit required fields.
+	// Items are the fields of one child in a to-many field. A child with a resource_uri, id or pk may omit required
+	// fields.
 	Items []Field
 	// Bare is the field of an item that gets the URI, if the body sends a plain URI instead of an object as the item.
 	Bare string

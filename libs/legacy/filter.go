@@ -162,8 +162,9 @@ func (r *Relation) idField(multi bool) Field {
 	return id
 }
 
-// lift converts conditions on the related records to conditions on this record. With Match it asks for the keys of
-// the related records.
+// lift converts conditions on the related records to conditions on this record. If the relation has a Match, Match
+// returns the keys of the related records, and the field must have one of these keys. Otherwise lift returns the same
+// conditions, which are on find fields of this record.
 func (t translator) lift(field Field, conditions []find.Condition) ([]find.Condition, error) {
 	if field.Relation.Match == nil {
 		return conditions, nil
@@ -255,7 +256,7 @@ func (field Field) compare(path, values []string) ([]find.Condition, error) {
 	return field.inOrder(lookup, value)
 }
 
-// inOrder translates the lookups that compare the order of values.
+// inOrder translates the lookups gt, gte, lt, lte and range.
 func (field Field) inOrder(lookup, value string) ([]find.Condition, error) {
 	bounds := map[string]func(string, any) find.Condition{"gt": find.Gt, "gte": find.Gte, "lt": find.Lt, "lte": find.Lte}
 	if bound, ok := bounds[lookup]; ok {
@@ -343,7 +344,7 @@ func absent(field, value string) ([]find.Condition, error) {
 	return []find.Condition{find.Present(field)}, nil
 }
 
-// textMatch translates a text lookup such as contains or icontains. The letter i means that case is ignored.
+// textMatch translates a text lookup such as contains or icontains. A leading i means that the comparison ignores case.
 func textMatch(lookup string) (match find.Match, fold, ok bool) {
 	name, fold := strings.CutPrefix(lookup, "i")
 	match, ok = map[string]find.Match{

@@ -31,8 +31,8 @@ func (in Input) Time(name string) *time.Time { return value[time.Time](in, name)
 // Ref returns the value of a to-one Related field.
 func (in Input) Ref(name string) *Ref { return value[Ref](in, name) }
 
-// Key returns the key of the record to which a to-one Related field refers. It returns nil if that record must be
-// created.
+// Key returns the key of the record to which a to-one Related field refers. It returns nil if the field was not sent,
+// was sent as null, or has a record that may have to be created (Ref.New).
 func (in Input) Key(name string) *string {
 	ref := in.Ref(name)
 	if ref == nil || ref.New != nil {
@@ -44,7 +44,8 @@ func (in Input) Key(name string) *string {
 // Object returns the value of an Object field.
 func (in Input) Object(name string) *Input { return value[Input](in, name) }
 
-// Items returns the children of a to-many Related field, and nil if none were sent.
+// Items returns the children of a to-many Related field, and nil if the field was not sent. The result for an empty
+// list is not nil.
 func (in Input) Items(name string) []Input {
 	items, _ := in.values[name].([]Input)
 	return items

@@ -23,10 +23,10 @@
 // Mount serves the resources of a service. Resources is the table of all resources and their methods. Mount panics if
 // a resource does not match the table, so that any test of the service fails.
 //
-// A Relation declares a field that refers to a record of another resource, or that contains children, which a body
-// sends within their parent. A filter on fields of the related records calls Match, and then requires that Find is
-// one of the returned keys. Without Match, Relation.Fields and Relation.FindID name find fields of this resource's
-// own records (copies of the related values), and no second query is needed. Lookup.Relation returns a relation to a lookup.
+// A Relation declares a field that refers to a record of another resource, or that contains children, which a body sends
+// within their parent. A filter on fields of the related records calls Match, and then requires that Field.Find is one of
+// the returned keys. Without Match, Relation.Fields and Relation.FindID name find fields of this resource's own records
+// (copies of the related values), and no second query is needed. Lookup.Relation returns a relation to a lookup.
 package legacy
 
 import (
@@ -68,9 +68,9 @@ type Resource[T any] struct {
 	Pages func(ctx context.Context, caller passport.Passport, query find.Query) (pages Pages[T], total int64, err error)
 	// Get returns one record or fault.NotFound. If Get is nil, List or Pages is called instead.
 	Get func(ctx context.Context, caller passport.Passport, id int64) (T, error)
-	// Create stores a new record. The input has all required fields, and defaults for the others.
+	// Create stores a new record. The input has all required fields, and the defaults of absent fields.
 	Create func(ctx context.Context, caller passport.Passport, in Input) (T, error)
-	// Update changes the sent fields of a record. It returns fault.NotFound if the record was deleted meanwhile.
+	// Update changes the sent fields of a record. It returns fault.NotFound if there is no such record.
 	Update func(ctx context.Context, caller passport.Passport, id int64, in Input) (T, error)
 	// Delete removes a record or returns fault.NotFound.
 	Delete func(ctx context.Context, caller passport.Passport, id int64) error

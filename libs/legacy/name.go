@@ -1,6 +1,6 @@
 package legacy
 
-// MaxName is the maximum length of the service_name and the group of a legacy service, in characters.
+// MaxName is the maximum length of the fields service_name and group of the legacy resource "service", in characters.
 const MaxName = 50
 
 // ShortName returns the first MaxName characters of a name. The App interface allows longer names.

@@ -34,7 +34,8 @@ func (field Field) ordered() bool {
 	return field.Find != "" && field.Relation == nil && !field.Multi
 }
 
-// scanIn returns the name of the index that the query must scan. It returns "" if an index serves the query.
+// scanIn returns the name of the index that the query must scan. It returns "" if an index serves the query, or if
+// there are no indexes.
 func scanIn(indexes []Index, query find.Query) string {
 	if len(indexes) == 0 {
 		return ""

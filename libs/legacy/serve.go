@@ -93,7 +93,7 @@ func admit(caller passport.Passport) error {
 	return nil
 }
 
-// ok writes a view. A GET also gets the headers against caching.
+// ok writes a view. The response to a GET or HEAD also has the headers against caching.
 func (e endpoint[T]) ok(w http.ResponseWriter, r *http.Request, status int, view any) error {
 	body, err := Encode(view)
 	if err != nil {
@@ -226,7 +226,8 @@ type setTail struct {
 	NotFound []string `json:"not_found,omitempty"`
 }
 
-// members returns the records whose ids are in asked, by id. whole is false if the records do not fit into one page.
+// members returns the records whose ids are in asked, by id. whole is false if asked has several ids and their records
+// do not fit into one page.
 func (e endpoint[T]) members(ctx context.Context, caller passport.Passport, asked []string) (found map[int64]T, whole bool, err error) {
 	var ids []int64
 	for _, text := range asked {

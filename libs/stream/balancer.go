@@ -77,7 +77,8 @@ func shares(members []sharer, partitions []int) map[string][]int {
 		free = slices.DeleteFunc(free, func(id int) bool { return slices.Contains(m.owned, id) })
 	}
 	members = slices.DeleteFunc(slices.Clone(members), func(m sharer) bool { return m.leaves })
-	// If the partitions cannot be divided evenly, members that own more get one more, so that fewer partitions move.
+	// If the partitions cannot be divided evenly, the members that own the most partitions get one more than the
+	// others, so that fewer partitions move.
 	slices.SortFunc(members, func(a, b sharer) int { return cmp.Or(len(b.owned)-len(a.owned), cmp.Compare(a.id, b.id)) })
 	out := make(map[string][]int, len(members))
 	for i, m := range members {

@@ -52,8 +52,8 @@ func (c *Client) Consume(ctx context.Context, subscription Subscription, handle 
 	})
 }
 
-// handOut records that a handler got the records of the partition. release is called once, when the work on them has
-// ended.
+// handOut counts the records that a handler got, and marks them as handed out in the partition. release is called once,
+// when the work on the records has ended.
 func (m *member) handOut(p *partition, records []Record, release func()) *handout {
 	group, n := m.subscription.Group, float64(len(records))
 	m.client.metrics.consumed.WithLabelValues(group, p.topic).Add(n)
@@ -70,7 +70,7 @@ func (m *member) handOut(p *partition, records []Record, release func()) *handou
 // handle returns nil, the effects of all records must be durable. If handle returns an error, it gets the same batch
 // again after a pause (0.1 s at first, 30 s at most), and no other record of the partition before that. So handle must
 // skip records that it can never process, as Read does. The ctx of handle carries the trace of the first record of the
-// batch. Context returns the trace of another record.
+// batch. Client.Context returns a ctx with the trace of another record.
 func (c *Client) ConsumeBatches(ctx context.Context, subscription Subscription, handle func(ctx context.Context, batch []Record) error) error {
 	return c.subscribe(ctx, subscription, func(m *member, p *partition) {
 		for {

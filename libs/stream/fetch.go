@@ -26,7 +26,8 @@ const (
 )
 
 // locate finds the leaders of the partitions. It starts a fetcher for each leader that has none. It returns when a broker
-// has responded. Partitions without a leader do not delay the others.
+// has responded. For partitions without a leader it starts search in the background, so that they do not delay the
+// others.
 func (m *member) locate() {
 	locating := failurelog.Cause{Message: "waiting for partition leaders", Of: m.subscription.Group}
 	if !m.client.retry(m.intake, func() error { _, err := m.setLeaders(); return err }, locating) {
@@ -43,7 +44,8 @@ func (m *member) locate() {
 	}
 }
 
-// search looks for the leaders of partitions without one. It returns an error if a partition still has none.
+// search looks for the leaders of partitions without one. If a partition still has none, search returns an error, so
+// that retry calls it again. It returns nil if locate has started another search meanwhile.
 func (m *member) search() error {
 	changed, err := m.setLeaders()
 	if err != nil {
@@ -54,7 +56,7 @@ func (m *member) search() error {
 		m.refetch()
 	}
 	m.waking.Lock()
-	m.searching = false // a call of locate after the next line begins a search of its own
+	m.searching = false // a call of locate after the next line starts another search
 	m.waking.Unlock()
 	missing := withoutLeader(m.owned())
 	m.waking.Lock()
@@ -127,10 +129,9 @@ func (m *member) wake() {
 	}
 }
 
-// refetch ends the requests of the fetchers and wakes the fetchers after refetchPause, because there is another
-// partition, or a partition has another leader. Otherwise the records of this partition would wait for up to fetchWait.
-// Calls within refetchPause end the requests once, because the library also decodes a response for which nobody waits
-// any more.
+// refetch ends the current requests and waits of the fetchers after refetchPause. It is called when a partition is new
+// or has another leader. Otherwise the records of this partition would wait for up to fetchWait. Calls within
+// refetchPause end the requests once, because the library also decodes a response for which nobody waits any more.
 func (m *member) refetch() {
 	m.waking.Lock()
 	defer m.waking.Unlock()

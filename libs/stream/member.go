@@ -21,8 +21,8 @@ const (
 	// handOverPause is the minimum time between two joins that give partitions back, while work on other revoked
 	// partitions is still running.
 	handOverPause = time.Second
-	// lostGrace is the time that running work may still take after the group has removed this member. The group has
-	// assigned the partitions to other members then.
+	// lostGrace is the time that running work may still take after this member has lost its partitions. Other members
+	// may own the partitions then.
 	lostGrace = 2 * time.Second
 )
 
@@ -92,8 +92,8 @@ func (m *member) run(end context.Context, generation *kafka.Generation) {
 	<-ended
 }
 
-// serve takes part in a generation. It returns when the generation is lost, when the member must join again to give
-// partitions back, or when end ends.
+// serve takes part in a generation. It returns when the generation is lost, when end ends, when the process was
+// suspended, or when the member must join again to give partitions back.
 func (m *member) serve(end, lost context.Context, generation *kafka.Generation) {
 	// If lost has ended before serve begins, the library does not wait for serve. The next join may then already have
 	// stated the owned partitions, so none may be added now.
@@ -122,8 +122,8 @@ func (m *member) serve(end, lost context.Context, generation *kafka.Generation) 
 	}
 }
 
-// adopt opens the partitions that are new in the generation, and revokes the partitions that the generation does not
-// contain. It returns false if the consumer stops and the generation has new partitions.
+// adopt opens the partitions that are new in the generation, and revokes the owned partitions that the generation does
+// not contain. It returns false if the consumer stops and the generation has new partitions.
 func (m *member) adopt(generation *kafka.Generation) bool {
 	if generation.MemberID != m.id {
 		m.lose() // the group has removed this member and given it a new id
@@ -196,8 +196,9 @@ func (m *member) open(topic string, id int, offset int64) {
 	}()
 }
 
-// mayHandOver reports whether the member should join the group again to give partitions back. It should if the work
-// on all revoked partitions has ended. If only some have ended, it should do so after handOverPause.
+// mayHandOver reports whether the member should join the group again to give partitions back. It should if the work on
+// all revoked partitions has ended. If the work on only some of them has ended, it should after handOverPause. It
+// returns false if the consumer stops and all work has ended.
 func (m *member) mayHandOver() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -214,7 +215,8 @@ func (m *member) mayHandOver() bool {
 
 // handOver commits the finished records and gives back the revoked partitions whose work has ended. If the group has
 // assigned such a partition to this member again, handOver opens it again. rejoin is true if other partitions were
-// given back, so that the member must join the group again.
+// given back, so that the member must join the group again. If the commit fails, handOver changes nothing and returns
+// false.
 func (m *member) handOver(generation *kafka.Generation) (rejoin bool) {
 	m.mu.Lock()
 	var ready, again []*partition

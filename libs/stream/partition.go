@@ -12,8 +12,8 @@ import (
 )
 
 // The member fetches more records for a partition while the partition's buffer has fewer than lowRecords records and fewer
-// bytes than its share. The buffers of a member share bufferBytes, so that a backlog in many partitions does not need much
-// more memory than a backlog in a few.
+// bytes than its share. A share is bufferBytes divided by the number of partitions, at least leastShare and at most
+// mostShare. So a backlog in many partitions does not need much more memory than a backlog in a few.
 const (
 	lowRecords  = 512
 	bufferBytes = 8 << 20
@@ -21,8 +21,8 @@ const (
 	mostShare   = 512 << 10
 )
 
-// shareOf returns the bytes of each buffer if a member has the given number of partitions. A fetch returns about as many
-// bytes more, before they are decompressed.
+// shareOf returns the bytes of each buffer if a member has the given number of partitions. One fetch can add about as
+// many bytes again, counted before they are decompressed.
 func shareOf(partitions int) int64 {
 	return int64(min(max(bufferBytes/max(partitions, 1), leastShare), mostShare))
 }
@@ -142,7 +142,7 @@ func (p *partition) idleLocked() {
 }
 
 // report sets the lag metric: the number of records between the committed offset and the offset end. It does nothing if
-// the partition was given back.
+// the committed offset is not known, or if the partition was given back.
 func (p *partition) report(end int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -215,8 +215,8 @@ func (p *partition) poll(limit int) []Record {
 	return taken
 }
 
-// handOut records that a handler got the records from first to last. release is called once, when the work on the
-// records has ended. release must not call the partition.
+// handOut marks the records from the offset first to the offset last as handed out. release is called once, when the
+// work on the records has ended. release must not call the partition.
 func (p *partition) handOut(first, last int64, release func()) *handout {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -13,8 +13,8 @@ import (
 const (
 	publishTimeout = 10 * time.Second
 	batchRecords   = 512
-	writtenAtOnce  = 64        // number of records written to one partition at once; the Writer allocates room for all of them even for a single record
-	batchBytes     = 1 << 20   // slightly less than the size of a request that brokers accept
+	writtenAtOnce  = 64        // maximum number of records written to one partition at once; the Writer allocates room for this number even for a single record
+	batchBytes     = 1 << 20   // slightly less than the largest batch that brokers accept by default
 	portionBytes   = 512 << 10 // half of a batch, because other callers may have records in the same batch
 )
 

@@ -47,8 +47,8 @@ func (r Record) message(extra map[string]string) kafka.Message {
 	return message
 }
 
-// placed is a balancer for writers. It chooses the partition in Record.Partition. For a record without a Partition it
-// calls Balancer.
+// placed is a balancer for writers. It chooses the partition that Record.Partition selects. For a record without a
+// Partition it calls Balancer.
 type placed struct {
 	kafka.Balancer
 	partitions sync.Map // by topic: the partitions with which Balance was called last
@@ -60,8 +60,8 @@ type place struct {
 	partition int
 }
 
-// Balance implements kafka.Balancer. The partition is in WriterData, because a writer refuses messages whose field
-// Partition is set.
+// Balance implements kafka.Balancer. The partition is in WriterData, because the field Partition of a message must not
+// be set for a writer.
 func (p *placed) Balance(message kafka.Message, partitions ...int) int {
 	if known, is := p.partitions.Load(message.Topic); !is || len(known.([]int)) != len(partitions) {
 		p.partitions.Store(message.Topic, partitions)
@@ -77,7 +77,7 @@ func (p *placed) balance(message kafka.Message, partitions []int) int {
 }
 
 // place returns the partition of a message. It returns the partition -1 if no message was written to the topic yet, and
-// for a message without a key and a Partition. The order of messages without a key does not matter.
+// for a message that has neither a key nor a Partition. The order of messages without a key does not matter.
 func (p *placed) place(message kafka.Message) place {
 	known, is := p.partitions.Load(message.Topic)
 	if !is || message.Key == nil && message.WriterData == nil {

@@ -181,8 +181,7 @@ type backoff struct {
 	next     time.Duration
 }
 
-// wait pauses. Each pause is longer than the last, up to max, and a part of it is random. wait returns false if ctx
-// ends.
+// wait pauses. The pauses grow from min to max, and a part of each pause is random. wait returns false if ctx ends.
 func (b *backoff) wait(ctx context.Context) bool {
 	b.next = min(max(2*b.next, b.min), b.max)
 	select {

@@ -24,7 +24,8 @@ const (
 	rebalanceTimeout  = 15 * time.Second
 	partitionsWatch   = 10 * time.Second
 
-	// StopTimeout is the longest time that a consumer waits for unfinished work after its context has ended.
+	// StopTimeout is the longest time that a consumer waits for unfinished work, after its context has ended or after
+	// the group has taken a partition away.
 	StopTimeout  = 15 * time.Second
 	leaveTimeout = 5 * time.Second
 

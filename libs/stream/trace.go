@@ -29,10 +29,10 @@ func (c *Client) remote(record Record) trace.SpanContext {
 	return trace.SpanContextFromContext(c.Context(context.Background(), record))
 }
 
-// produce starts one span per topic. A record without a trace gets the trace of this span. A record from an outbox
-// already contains the trace of the call that wrote it, and produce does not replace that trace. If ctx has no trace,
-// the span is a child of the first such trace. The span links to the other traces. The span does not contain keys,
-// because a key may be a person's address.
+// produce starts one span per topic. A record without a trace gets the trace of the span of its topic. A record from an
+// outbox already contains the trace of the call that wrote it, and produce does not replace that trace. If ctx has no
+// trace, the span is a child of the first such trace. The span links to the other traces. The span does not contain
+// keys, because a key may be a person's address. The returned function ends the spans.
 func (c *Client) produce(ctx context.Context, records []Record) ([]kafka.Message, func(error)) {
 	byTopic := make(map[string][]Record)
 	for _, record := range records {
@@ -98,7 +98,8 @@ func (c *Client) attributes(topic string) []attribute.KeyValue {
 	}
 }
 
-// links returns a link to each trace that the records carry, except the trace of the span itself.
+// links returns a link to each trace that the records carry, except the trace of the span itself, and at most maxLinks
+// links.
 func (c *Client) links(own trace.SpanContext, records []Record) []trace.Link {
 	var links []trace.Link
 	seen := map[trace.TraceID]bool{own.TraceID(): true}

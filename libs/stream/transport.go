@@ -37,9 +37,9 @@ func newTransport(fresh func() *kafka.Transport) *transport {
 	return t
 }
 
-// RoundTrip implements kafka.RoundTripper. The Writer gives up at once if the metadata has no leader for a partition. A
-// broker that has just started returns such metadata. So RoundTrip adds kafka.LeaderNotAvailable to the error, which
-// the Writer retries.
+// RoundTrip implements kafka.RoundTripper. The Writer gives up at once if the metadata lacks the topic, the partition
+// or its leader. A broker that has just started returns such metadata. So RoundTrip adds kafka.LeaderNotAvailable to
+// the error, which the Writer retries.
 func (t *transport) RoundTrip(ctx context.Context, brokers net.Addr, request kafka.Request) (kafka.Response, error) {
 	used := t.current.Load()
 	response, err := used.RoundTrip(ctx, brokers, request)
