@@ -111,7 +111,8 @@ type Target struct {
 }
 
 // Run runs every script that matches pattern ("testdata/*.txtar"). Each script has a new target and a subtest named
-// after its file. If no file matches, the test fails.
+// after its file. If no file matches, the test fails. If all scripts ran and the target has OpenAPI documents, Run then
+// calls compareUnsent.
 func Run(t *testing.T, pattern string, target func(t *testing.T) Target) {
 	t.Helper()
 	files, err := filepath.Glob(pattern)

@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// notCarried returns the members whose sent value the response need not show, each with the reason. A pattern matches
-// the location of an operation in its document, followed by a member.
+// notCarried returns patterns of the members whose sent value the response need not show, each with the reason. A
+// pattern matches the location of an operation in its document, a space, and the path of a member.
 func notCarried() map[string]string {
 	return map[string]string{
 		`^legacy\.yaml.* (resource_uri|user|blocked)$`: "a client sends what it read; the service decides these members",
@@ -98,7 +98,7 @@ func (c *check) carried(path string, sent, got any) {
 	}
 }
 
-// link returns the link of a record of the legacy interface.
+// link returns the resource_uri of a record of the legacy interface. has is false for any other value.
 func link(record any) (uri any, has bool) {
 	object, _ := record.(map[string]any)
 	uri, has = object["resource_uri"]
@@ -143,7 +143,7 @@ type members struct {
 	operation map[string]any  // schema of the request's body of each played operation, by location
 }
 
-// ask records whether a successful request sent a query parameter. It ignores the legacy interface, whose parameters follow
+// ask stores whether a successful request sent a query parameter. It ignores the legacy interface, whose parameters follow
 // from the fields of the resources.
 func (m *members) ask(at, name string, sent bool) {
 	if strings.HasPrefix(at, "legacy.yaml") {
@@ -158,7 +158,8 @@ func (m *members) ask(at, name string, sent bool) {
 	m.asked[at] = m.asked[at] || sent
 }
 
-// send records the members of a successful request.
+// send stores the members that the body of a successful request has with a value other than zero, and the schema of the
+// body.
 func (m *members) send(at string, schema, body any) {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()

@@ -15,8 +15,8 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/legacy"
 )
 
-// isPublished reports whether a document must contain the path, unless the path does not exist. Documents do not
-// contain the paths below /public/v1/, which the gateway requests from services.
+// isPublished reports whether a document must contain the path if the path exists. Documents do not contain the paths
+// below /public/v1/, which the gateway requests from services.
 func isPublished(path string) bool {
 	first, _, _ := strings.Cut(strings.TrimPrefix(path, "/"), "/")
 	return slices.Contains([]string{"app", "operator", "api", "d", "public", "docs", "openapi"}, first) && !strings.HasPrefix(path, "/public/v1/")

@@ -27,8 +27,8 @@ func (n *Names) Install() {
 	}}
 }
 
-// Serve resolves names by the addresses of the records until the test ends: the names themselves, and an alias of each
-// ("alias-" and the name). Names and keys end with a dot. The late names exist only from the second lookup on.
+// Serve resolves each name in records to its address until the test ends, and also the alias of each name ("alias-" and
+// the name). All names end with a dot. The names in late exist only from the second lookup on.
 func (n *Names) Serve(t testing.TB, records map[string]string, late ...string) {
 	t.Helper()
 	server, err := net.ListenPacket("udp", "127.0.0.1:0")
@@ -129,7 +129,7 @@ func answered(query dnsmessage.Message, records map[string]string) ([]byte, erro
 	return query.Pack()
 }
 
-// Connections counts the connections to port 443 of every address of this machine.
+// Connections counts the connections to port 443 of every address of this machine until the test ends.
 func Connections(t testing.TB) *atomic.Int64 {
 	t.Helper()
 	connections := &atomic.Int64{}

@@ -105,8 +105,8 @@ func Patient(redisURL string) string {
 }
 
 // Eventually waits until holds returns true. It is for effects that follow a response. After a minute it fails the test
-// with the text what. The longer it has waited, the less often it calls holds, so that many waits at the same time leave
-// the processor to what they wait for.
+// with the text what. The longer it has waited, the less often it calls holds, so that many calls of Eventually at the
+// same time need little processor time.
 func Eventually(t testing.TB, what string, holds func() bool) {
 	t.Helper()
 	for begun := time.Now(); !holds(); {

@@ -162,9 +162,9 @@ func (r *Relation) idField(multi bool) Field {
 	return id
 }
 
-// lift converts conditions on the related records to conditions on this record. If the relation has a Match, Match
-// returns the keys of the related records, and the field must have one of these keys. Otherwise lift returns the same
-// conditions, which are on find fields of this record.
+// lift converts conditions on the related records to conditions on this record. With a Match, it calls Match and
+// requires one of the returned keys. Without a Match, it returns the conditions as they are, because they are on find
+// fields of this record.
 func (t translator) lift(field Field, conditions []find.Condition) ([]find.Condition, error) {
 	if field.Relation.Match == nil {
 		return conditions, nil

@@ -13,7 +13,7 @@ type AuditEntry struct {
 	Organization  string          `json:"organization"`
 	OccurredAt    time.Time       `json:"occurredAt"`
 	Actor         Actor           `json:"actor"`
-	Action        string          `json:"action"` // event.update
+	Action        string          `json:"action"` // for example event.update
 	EntityType    string          `json:"entityType"`
 	EntityID      string          `json:"entityId"`
 	EntityName    string          `json:"entityName"`
@@ -25,8 +25,8 @@ type AuditEntry struct {
 	Surface       string          `json:"surface"`
 }
 
-// Actor is the cause of a write: a user with the key of the request, the operator of the installation, a visitor of
-// a dashboard, the scheduler, or a monitoring tool with a signing key.
+// Actor is the cause of a write: a user (with a key or a session), the operator of the installation, a visitor of a
+// dashboard, the scheduler, or a monitoring tool with a signing key.
 type Actor struct {
 	Type  ActorType `json:"type"`
 	ID    string    `json:"id"`

@@ -18,7 +18,8 @@ type ExplainQuery struct {
 	Changes []RecipientQuery `json:"changes"`
 }
 
-// Explanation has the recipients with the address or the URL, one for each dashboard, at most MaxExplainedRecipients.
+// Explanation has the endpoints with the URL, or one subscriber with the address for each dashboard, at most
+// MaxExplainedRecipients.
 type Explanation struct {
 	Recipients []ExplainedRecipient `json:"recipients"`
 }
@@ -42,9 +43,9 @@ type Suppression struct {
 // Verdict says whether a recipient would be on the list of a change's recipients today.
 type Verdict struct {
 	Rule        Rule      `json:"rule,omitempty"`       // the first rule that keeps the recipient off the list; empty: the recipient is on the list
-	CreatedAt   time.Time `json:"createdAt,omitzero"`   // with an empty Rule: when the recipient was created
-	ChosenAt    time.Time `json:"chosenAt,omitzero"`    // with an empty Rule: since when the recipient includes a component of the change; zero: not recorded
-	ConfirmedAt time.Time `json:"confirmedAt,omitzero"` // with an empty Rule: since when such a component is confirmed, or the endpoint is verified
+	CreatedAt   time.Time `json:"createdAt,omitzero"`   // with an empty Rule: time of the creation of the recipient
+	ChosenAt    time.Time `json:"chosenAt,omitzero"`    // with an empty Rule: time from which the subscriber includes a component of the change; zero: not recorded, or an endpoint
+	ConfirmedAt time.Time `json:"confirmedAt,omitzero"` // with an empty Rule: time from which such a component is confirmed, or time of the verification of the endpoint
 }
 
 // Rule names why a recipient is not on the list of a change's recipients.

@@ -32,7 +32,7 @@ type Recipient struct {
 	Destination string `json:"destination"`
 }
 
-// RecipientPage is one page of recipients. All pages of a query have the same order.
+// RecipientPage is one page of recipients. The pages of one query are parts of one list with a fixed order.
 type RecipientPage struct {
 	Recipients []Recipient `json:"recipients"`
 	Next       string      `json:"next,omitempty"` // empty on the last page
@@ -61,7 +61,7 @@ type VersionQuery struct {
 // destination, the destination is current until the version changes. Its Dashboard may change without a new version.
 type RecipientsVersion struct {
 	Version    int64       `json:"version"`
-	Dashboards []Dashboard `json:"dashboards"` // dashboards of the query that exist
+	Dashboards []Dashboard `json:"dashboards"` // those dashboards of the query that exist
 }
 
 // RecipientState says whether messages may be sent to a recipient.
@@ -91,7 +91,8 @@ type Destination struct {
 	Secrets    []string       `json:"secrets,omitempty"`  // signing secrets of a webhook, the newest first
 	Format     Format         `json:"format,omitempty"`   // format of a webhook; empty: FormatBellbuoy
 	Template   string         `json:"template,omitempty"` // a Template as JSON, with FormatTemplate only
-	// MinIntervalMs is the minimum time between two messages to the URL of a webhook.
+	// MinIntervalMs is the minimum time between two messages to the URL of a webhook: the largest value of the
+	// organization's verified webhooks with this URL. 0: none.
 	MinIntervalMs int    `json:"minIntervalMs,omitempty"`
 	Address       string `json:"address,omitempty"` // mail address or phone number
 	Locale        string `json:"locale,omitempty"`  // locale of the subscriber, BCP 47; empty: that of the dashboard
@@ -99,9 +100,9 @@ type Destination struct {
 	// subscriber changes the subscription. Both apply to one dashboard.
 	Unsubscribe string   `json:"unsubscribe,omitempty"`
 	Manage      string   `json:"manage,omitempty"`
-	Link        string   `json:"link,omitempty"`  // URL in a notice, which confirms a subscription, verifies or shows an endpoint, or lets a member choose a password
+	Link        string   `json:"link,omitempty"`  // URL for a notice: it confirms a subscription, verifies or shows an endpoint, or lets a member choose a password
 	Code        string   `json:"code,omitempty"`  // six digits that confirm the subscription; a SubscriberConfirm contains them instead of Link
-	Names       []string `json:"names,omitempty"` // names of the components to confirm, or (SubscriberManage) of the confirmed components, none: all components; for a member, the user name
+	Names       []string `json:"names,omitempty"` // names of the components to confirm, or for a SubscriberManage of the confirmed components; empty: all components. For a member: the user name
 }
 
 // Template is the request to a webhook whose owner has composed it. It contains secrets.

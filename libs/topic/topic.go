@@ -26,9 +26,9 @@ const (
 	EventChanges     = "event-changes"     // key: event; events -> delivery
 	ComponentChanges = "component-changes" // key: component; events -> subscribers, integrations
 	DashboardChanges = "dashboard-changes" // key: dashboard; events -> subscribers, integrations
-	Deliveries       = "deliveries"        // key: bucket; delivery plans -> delivery sends
+	Deliveries       = "deliveries"        // key: bucket; delivery (plan) -> delivery (send)
 	DeliveryOutcomes = "delivery-outcomes" // key: bucket; delivery -> integrations, subscribers
-	Audit            = "audit"             // key: record; all others -> identity
+	Audit            = "audit"             // key: record; every service with records -> identity
 	Notices          = "notices"           // key: recipient; integrations, subscribers, identity -> delivery
 )
 
@@ -110,8 +110,8 @@ type EventChange struct {
 	Silence      Silence   `json:"silence,omitempty"`
 }
 
-// Silence says why a change notifies nobody although messages show what it changes. It is empty for a change that
-// notifies a channel, and for a change that never has a message, such as a note, a correction or a deletion.
+// Silence says why nobody is notified of a change that could have a message. It is empty for a change that notifies a
+// channel, and for a change that never has a message, such as a note, a correction or a deletion.
 type Silence string
 
 // The reasons of a Silence.
@@ -346,5 +346,5 @@ func (o Outcome) each() []Outcome {
 func (Outcome) Topic() string { return DeliveryOutcomes }
 
 // Key returns the bucket, so that the outcomes of one recipient are consumed in order. A recipient is always in the
-// same bucket, unless its address changes.
+// same bucket, unless its URL or address changes.
 func (o Outcome) Key() string { return strconv.Itoa(o.Bucket) }

@@ -72,9 +72,9 @@ func readJSON(c *gin.Context) ([]byte, error) {
 	return text, nil
 }
 
-// decode reads text into the value that into points to. It returns an Invalid fault for a JSON array or null in place
-// of a struct, for an absent required member, and for null in a member that is not nullable. If strict is true, it
-// also returns one for an unknown member.
+// decode reads text into the value that into points to. It returns an Invalid fault for text that is not JSON of the
+// value's type, for an absent required member, and for null in a member that is not nullable. If strict is true, it
+// also returns an Invalid fault for an unknown member.
 func decode(text []byte, into any, strict bool) error {
 	target := reflect.ValueOf(into).Elem()
 	if err := checkJSON(text, target.Type()); err != nil {
@@ -86,7 +86,7 @@ func decode(text []byte, into any, strict bool) error {
 	return checkMembers("", target)
 }
 
-// checkJSON returns an Invalid fault if text is not JSON, or if the type of is a struct and text is not a JSON object.
+// checkJSON returns an Invalid fault if text is not one JSON value. If of is a struct type, text must be a JSON object.
 func checkJSON(text []byte, of reflect.Type) error {
 	value := jsontext.Value(text)
 	if !value.IsValid(jsontext.AllowDuplicateNames(true)) {

@@ -15,8 +15,9 @@ import (
 // OrganizationParam is the name of the path parameter with the organization, in calls between services.
 const OrganizationParam = "organization"
 
-// checkPassport responds with an error to a request without a valid passport for this service, and to a peer's
-// request whose path names another organization than its passport.
+// checkPassport returns a handler that responds with an error to a request without a valid passport for this service,
+// and to a peer's request whose path names another organization than its passport. The handler stores the passport and
+// the origin of the request's writes in the context of the request.
 func checkPassport(service string, signer *passport.Signer, log *slog.Logger) gin.HandlerFunc {
 	return func(c *gin.Context) {
 		p, err := signer.Verify(c.GetHeader(passport.Header), service)

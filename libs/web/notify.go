@@ -10,9 +10,9 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
 
-// Notify is the member notify of a request: a boolean for all channels, or an object with a boolean for each of some
-// channels. A channel that is not named is not notified. A channel that the platform does not have is an Invalid
-// fault, because nobody would be notified.
+// Notify is the member notify of a request: a boolean for all channels, or an object with a boolean for some of the
+// channels. A channel that is not named is not notified. A channel that the platform does not have is an Invalid fault,
+// because nobody would be notified.
 type Notify map[topic.Channel]bool
 
 // UnmarshalJSON implements json.Unmarshaler.

@@ -241,8 +241,7 @@ func (p *query) sequence(q *clause, first int) {
 	}
 }
 
-// side reports whether a table with a row for each value implements the index. words reports whether Words of the index is
-// set.
+// side reports whether a table with a row for each value implements the index. words reports whether Index.Words is set.
 func (p *query) side() bool  { return p.Index != nil && p.Index.Many >= 0 && !p.Index.Words }
 func (p *query) words() bool { return p.Index != nil && p.Index.Words }
 
