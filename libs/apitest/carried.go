@@ -43,8 +43,8 @@ func (c *check) carry(r *http.Request, sent string, got exchange) {
 	c.carried("", body, record(body, response))
 }
 
-// record returns the record in a response. If the only member of the response has a member of the request, record returns
-// the only member. Otherwise it returns the response or the member of it that has the most members of the request.
+// record returns the record in a response. Of the response and its members, it returns the value that has the most member
+// names of the request. If the response has only one member, one such name in this member is enough.
 func record(sent, response any) any {
 	body, _ := sent.(map[string]any)
 	object, _ := response.(map[string]any)
@@ -87,7 +87,7 @@ func (c *check) carried(path string, sent, got any) {
 				c.carried(strings.TrimPrefix(path+"."+name, "."), sent[name], value)
 			}
 		}
-	case []any: // may be sorted, and its elements may be written in another form
+	case []any: // the response may sort the list, and write its elements in another form
 		if list, ok := got.([]any); len(sent) > 0 && (!ok || len(list) == 0) {
 			c.differ("the request sent %s %s, and the response shows %s", path, text(sent), text(got))
 		}

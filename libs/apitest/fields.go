@@ -7,8 +7,8 @@ import (
 )
 
 // WithEachField returns a struct for each field of T, by the name of the field: a T in which this field has a value and the
-// others have none. A time is in 2100. Tests call WithEachField with the filter of a list, so that a filter without a condition
-// in the query fails a test.
+// others have none. A time is in 2100. Tests call WithEachField with the filter of a list, so that a test fails if the query
+// has no condition for a field of the filter.
 func WithEachField[T any](t testing.TB) map[string]T {
 	t.Helper()
 	structs := map[string]T{}

@@ -39,7 +39,8 @@ func Listen(t testing.TB, bus *stream.Client, topics ...string) *Heard {
 	return h
 }
 
-// Records returns the records of a topic that have arrived. Records of the same partition are in their order.
+// Records returns the records of a topic that have arrived. Records of the same partition are in the order of the
+// partition.
 func (h *Heard) Records(topic string) []stream.Record {
 	h.mu.Lock()
 	defer h.mu.Unlock()

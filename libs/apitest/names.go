@@ -12,7 +12,7 @@ import (
 	"golang.org/x/net/dns/dnsmessage"
 )
 
-// Names makes this process resolve host names by a server of a test.
+// Names makes this process resolve host names with a DNS server of a test (see Serve).
 type Names struct{ server atomic.Value }
 
 // Install replaces the resolver of this process. Without a server of a test, the new resolver asks the system's
@@ -100,7 +100,8 @@ func TXTResolver(t testing.TB, texts func(name string) []string) *net.Resolver {
 	}}
 }
 
-// answered returns the response to a query.
+// answered returns the response to a query for a name in records or for its alias. It responds that other names do not
+// exist.
 func answered(query dnsmessage.Message, records map[string]string) ([]byte, error) {
 	asked := query.Questions[0]
 	query.Response, query.Authoritative, query.Additionals = true, true, nil

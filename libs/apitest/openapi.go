@@ -36,7 +36,7 @@ type path struct {
 
 // operation contains what is needed to check the requests and responses of an operation.
 type operation struct {
-	at          string // location in the compilers
+	at          string // location in the compilers: app.yaml#/paths/~1app~1users/get
 	Parameters  []parameter
 	RequestBody *struct {
 		Required bool
@@ -143,7 +143,7 @@ func resolve(in any, document map[string]any) {
 	}
 }
 
-// closeObjects makes the schemas of objects refuse members that are not documented.
+// closeObjects makes the schemas of objects without additionalProperties refuse members that are not documented.
 func closeObjects(in any) {
 	switch in := in.(type) {
 	case []any:

@@ -32,7 +32,8 @@ var (
 	repetition  = regexp.MustCompile(`<chars:([0-9]+)(?::(.))?>`)
 )
 
-// fill replaces the variables in the text of a request, and repetitions such as <chars:50>.
+// fill returns the text of a request with its variables and its repetitions (<chars:50>) replaced. It returns
+// errNoValue if a variable has no value.
 func (v variables) fill(text string) (string, error) {
 	text, err := v.replace(text)
 	if err != nil {
@@ -45,7 +46,8 @@ func (v variables) fill(text string) (string, error) {
 	}), nil
 }
 
-// replace replaces ${name} by the value of the variable. It does not change matchers.
+// replace returns the text with each ${name} replaced by the value of the variable. It does not change matchers. It
+// returns errNoValue if a variable has no value.
 func (v variables) replace(text string) (string, error) {
 	var unknown error
 	text = placeholder.ReplaceAllStringFunc(text, func(found string) string {
@@ -62,8 +64,8 @@ func (v variables) replace(text string) (string, error) {
 	return text, unknown
 }
 
-// match compares a text with a pattern of literals, matchers and variables. It sets the variables that have no value
-// yet.
+// match returns an error if the text does not match the pattern of literals, matchers and variables. If it matches, the
+// variables in the pattern that have no value yet get one.
 func (v variables) match(pattern, text string) error {
 	var names []string
 	expression, rest := "", pattern

@@ -12,8 +12,8 @@ import (
 )
 
 // backlog measures the age of the outbox: the age of the oldest message that the relay of this process has claimed and
-// not published. It needs no query. While the broker is down, each relay claims only some of the messages. Their age
-// grows until all of them are published.
+// not published. It needs no query. While the broker is down, each relay claims only some of the messages. The age
+// grows until all claimed messages are published.
 type backlog struct {
 	since   atomic.Int64 // time of the oldest waiting message, in Unix milliseconds; 0: no message waits
 	failing time.Time    // time of the oldest message of the failed rounds; zero if the last round was successful

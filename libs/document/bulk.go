@@ -28,13 +28,13 @@ func (c *Collection[T]) UpsertMany(ctx context.Context, items []T) error {
 }
 
 // UpdateMany is Update for many records. It reads and writes 500 records at a time. In each try it calls change once,
-// with all records that exist. change alters the records, and returns messages by the key of their record. UpdateMany
-// stores the records that change altered and the records with messages. Each write is guarded by the version of its
-// record and atomic with its messages, but the writes are not atomic together. If another writer has replaced or
-// deleted one of the records meanwhile, UpdateMany starts over. The failed try may have stored some of the records.
-// change then gets these records again in their new state, so change must recognize its own effect. Unlike Update,
-// UpdateMany returns an error if change returns fault.ErrUnchanged. It also returns an error for a collection with a
-// Derive.
+// with all existing records of keys. change alters the records, and returns messages by the key of their record.
+// UpdateMany stores the records that change altered and the records with messages. Each write is guarded by the
+// version of its record and atomic with its messages, but the writes are not atomic together. If another writer has
+// replaced or deleted one of the records meanwhile, UpdateMany starts over. The failed try may have stored some of the
+// records. change then gets these records again in their new state, so change must recognize its own effect. Unlike
+// Update, UpdateMany returns an error if change returns fault.ErrUnchanged. It also returns an error for a collection
+// with a Derive.
 func (c *Collection[T]) UpdateMany(ctx context.Context, keys []string, change func(items []*T) (map[string][]topic.Message, error)) error {
 	defer c.span(&ctx, "update many")()
 	if c.shape.Derives {

@@ -13,7 +13,7 @@ import (
 const (
 	// deriveTime bounds one run of Derive.
 	deriveTime = 10 * time.Second
-	// followTime bounds the time for which a committed write waits for its run. It is much less than the time
+	// followTime bounds the time for which a committed write waits for its run of Derive. It is much less than the time
 	// limit of a request (20 s), so a request does not fail because Derive is slow.
 	followTime = 5 * time.Second
 )

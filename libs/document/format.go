@@ -8,11 +8,11 @@ import "github.com/bellbuoy/bellbuoy/libs/document/internal/engine"
 // named "format" of the folder. If none is stored, the number is 0. A program does not start with data that have a higher
 // number than its own.
 //
-// Raise it in the commit after which the program may store data that the program before that commit cannot read, or
-// that it would drop or change when it writes a record again. A new field that the former program ignores without
-// harm needs no new number: the former program then works after a rollback. Run scripts/old-data for the commit
-// before.
+// Raise Format in the commit after which the program may store data that the program before that commit cannot read, or
+// that it would drop or change when it writes a record again. A new field that the former program ignores without harm
+// needs no new number: the former program then works after a rollback. Run scripts/old-data for the commit before that
+// one.
 const Format = engine.Format
 
-// CheckFormat returns an error if the place has data of a higher format than Format.
+// CheckFormat returns an error that names place if stored, the format of the data there, is higher than Format.
 func CheckFormat(place string, stored int) error { return engine.CheckFormat(place, stored) }

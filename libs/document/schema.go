@@ -84,8 +84,9 @@ type Index struct {
 	// uses the former index until the process ends.
 	Name   string
 	Fields []string
-	// Unique: no two records have the same values in all Fields. If one of Fields is multi-valued, two records with the
-	// same values in the other Fields must not share a value of it. A record that lacks one of Fields never violates the index.
+	// Unique: no two records have the same values in all Fields. If one of Fields is multi-valued, two records with the same
+	// values in the other Fields must not share a value of this field. A record that lacks one of Fields never violates the
+	// index.
 	Unique bool
 	// Counted: on SQLite, Count by equality conditions on all Fields but the last takes the same time for any number of
 	// records, because each write updates stored counts. MongoDB cannot update counts in the same write, so its Count

@@ -45,8 +45,8 @@ func (b *binder) object(fields []Field, body map[string]any, create bool) (Input
 	return in, errors.Join(problems...)
 }
 
-// under returns the faults of err as faults of the field name. If a fault names an inner field, the text of the new
-// fault contains that name.
+// under returns the faults of err as faults of the field with the given name. If a fault names an inner field, the
+// text of the new fault contains that name.
 func under(name string, err error) []error {
 	var out []error
 	for _, problem := range faults(err) {

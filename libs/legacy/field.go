@@ -61,7 +61,7 @@ type Relation struct {
 	Many bool   // to-many: children, sent as an array
 	URI  bool   // the output has the resource_uri of the related record instead of the record
 	// Any is a find field of this record, for a to-many relation. The field is absent if the record has no related
-	// records. The lookup isnull needs it.
+	// records. The lookup isnull uses Any.
 	Any string
 
 	// Resolve returns the key under which the record stores the related record with the integer id. It returns

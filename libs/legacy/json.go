@@ -119,7 +119,7 @@ func FormatTime(t time.Time) string {
 // Time is a time in a view, encoded by FormatTime.
 type Time time.Time
 
-// TimeOf returns the view of an optional time.
+// TimeOf converts an optional time. It returns nil for nil.
 func TimeOf(t *time.Time) *Time { return (*Time)(t) }
 
 // MarshalText implements encoding.TextMarshaler.

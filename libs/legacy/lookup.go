@@ -20,7 +20,7 @@ const (
 	TypeLookup     Lookup = "type" // the type of an event
 )
 
-// Lookups serves all lookups.
+// Lookups returns the resources of all lookups.
 func Lookups() []Declared {
 	return []Declared{StatusLookup.resource(), SeverityLookup.resource(), TypeLookup.resource()}
 }

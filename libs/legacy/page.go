@@ -106,7 +106,7 @@ func parseParams(rawQuery string) params {
 		}
 		all.values.Add(name, unescape(value))
 	}
-	if all.values.Has("api_key") { // api_key and username do not authenticate here, and must not appear in links
+	if all.values.Has("api_key") { // this interface does not authenticate by api_key and username, and they must not appear in links
 		all.names = slices.DeleteFunc(all.names, func(name string) bool { return name == "api_key" || name == "username" })
 	}
 	return all

@@ -246,7 +246,7 @@ func (e endpoint[T]) members(ctx context.Context, caller passport.Passport, aske
 	return found, whole || len(ids) == 1, err
 }
 
-// firstPage returns the first page of the records with the ids. whole reports whether it is the only page.
+// firstPage returns the first page of the records with the ids. whole reports whether there is no other page.
 func (e endpoint[T]) firstPage(ctx context.Context, caller passport.Passport, ids []int64) (items []T, whole bool, err error) {
 	where := find.In(findID, ids...)
 	if len(ids) == 1 {

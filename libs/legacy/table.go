@@ -39,7 +39,7 @@ func Resources() []Row {
 	}
 }
 
-// findRow returns the row of a resource.
+// findRow returns the row of a resource, and false if Resources has no such row.
 func findRow(name string) (Row, bool) {
 	for _, row := range Resources() {
 		if row.Name == name {

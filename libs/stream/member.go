@@ -78,8 +78,8 @@ func (m *member) owned() []*partition {
 	return slices.Clone(m.partitions)
 }
 
-// run takes part in a generation until the generation ends. After end has ended, the goroutine of the generation
-// waits until the member has left the group. If it returned earlier, the library would join the group again.
+// run takes part in a generation until the generation ends. After end has ended, the goroutine of the generation waits
+// until the member has left the group. If this goroutine returned earlier, the library would join the group again.
 func (m *member) run(end context.Context, generation *kafka.Generation) {
 	ended := make(chan struct{})
 	generation.Start(func(lost context.Context) {
@@ -96,7 +96,7 @@ func (m *member) run(end context.Context, generation *kafka.Generation) {
 // suspended, or when the member must join again to give partitions back.
 func (m *member) serve(end, lost context.Context, generation *kafka.Generation) {
 	// If lost has ended before serve begins, the library does not wait for serve. The next join may then already have
-	// stated the owned partitions, so none may be added now.
+	// stated the owned partitions, so no partition may be added now.
 	if lost.Err() != nil || !m.adopt(generation) {
 		return
 	}
@@ -197,8 +197,8 @@ func (m *member) open(topic string, id int, offset int64) {
 }
 
 // mayHandOver reports whether the member should join the group again to give partitions back. It should if the work on
-// all revoked partitions has ended. If the work on only some of them has ended, it should after handOverPause. It
-// returns false if the consumer stops and all work has ended.
+// all revoked partitions has ended. If the work on only some of them has ended, it should if the current generation is
+// older than handOverPause. It returns false if the consumer stops and all work has ended.
 func (m *member) mayHandOver() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()

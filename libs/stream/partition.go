@@ -28,8 +28,8 @@ func shareOf(partitions int) int64 {
 }
 
 // partition is a partition that the member owns. It contains a buffer of fetched records, and the records that were
-// handed out and are not finished. Its position is the lowest unfinished offset. The group may commit offsets up to
-// this position.
+// handed out and are not finished. Its position is the lowest unfinished offset, or handedOut if no record is
+// unfinished. The group may commit offsets up to this position.
 type partition struct {
 	topic     string
 	id        int

@@ -20,13 +20,14 @@ type InboundMessage struct {
 	Severity        *string           `json:"severity"`        // empty: none; nil: not sent
 	DefaultSeverity string            `json:"defaultSeverity"` // severity of a new event if none is sent
 	Components      []string          `json:"components"`      // ids or external references
-	Named           *ComponentName    `json:"named,omitempty"` // names the component if the organization does not know those in Components
+	Named           *ComponentName    `json:"named,omitempty"` // identifies the component if the organization does not know an id or reference in Components
 	Impact          string            `json:"impact"`
 	Timestamp       *time.Time        `json:"timestamp"`
 	Publish         bool              `json:"publish"`
 	Notify          *map[Channel]bool `json:"notify"` // nil: the default
-	// ReceivedAt is set if the message has waited before it is applied: when the problem, or its end, was first reported.
-	// nil: now. Whether the message notifies anybody by default depends on the time between Timestamp and ReceivedAt.
+	// ReceivedAt is the time at which the problem, or its end, was first reported. It is set if the message has waited
+	// before it is applied. nil: now. Whether the message notifies anybody by default depends on the time between
+	// Timestamp and ReceivedAt.
 	ReceivedAt *time.Time `json:"receivedAt,omitempty"`
 
 	Check bool `json:"check,omitempty"` // the message is checked and not applied

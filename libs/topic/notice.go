@@ -13,7 +13,7 @@ type Notice struct {
 	Channel      Channel          `json:"channel"`
 	Service      RecipientService `json:"keeper"`    // the service that resolves Recipient
 	Recipient    string           `json:"recipient"` // id of an endpoint, a subscriber or a signing key, or the id that identity returns for a member
-	// Destination is a digest of the URL or address, like Destination of Recipient.
+	// Destination is a digest of the URL or address (see Recipient.Destination).
 	Destination string          `json:"destination"`
 	Event       *Event          `json:"event,omitempty"`    // example of an event, for EndpointTest
 	Endpoint    *EndpointReport `json:"endpoint,omitempty"` // report for mail about an endpoint

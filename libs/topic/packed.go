@@ -10,8 +10,8 @@ const PackedDestinations = "application/vnd.bellbuoy.destinations-3"
 
 var errPacked = errors.New("the packed destinations are damaged")
 
-// Pack returns the destinations in a form that Unpack decodes with few allocations. Encoding them as JSON would take
-// a tenth of the processor time of a delivery.
+// Pack returns the destinations in a form that Unpack decodes with few allocations. Encoding the destinations as JSON
+// would take a tenth of the processor time of a delivery.
 //
 // The form is the number of destinations, and then the texts and lists of each destination with their lengths. If the
 // dashboard or the list of components is the same as in the previous destination, one byte replaces it.

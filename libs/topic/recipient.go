@@ -1,6 +1,6 @@
 package topic
 
-// RecipientQuery asks a service for its recipients that a change concerns.
+// RecipientQuery asks a service for those of its recipients that a change concerns.
 type RecipientQuery struct {
 	Kind       Kind     `json:"kind"`
 	Channel    Channel  `json:"channel"`
@@ -11,7 +11,7 @@ type RecipientQuery struct {
 	// AllOf has the ids of the dashboards of an event without components. The change concerns all recipients of these
 	// dashboards. Components is empty then.
 	AllOf     []string `json:"allOf,omitempty"`
-	Endpoints []int64  `json:"endpoints,omitempty"` // only these legacy ids; empty: every endpoint
+	Endpoints []int64  `json:"endpoints,omitempty"` // legacy ids of the endpoints to which the query is limited; empty: no limit
 	After     string   `json:"after,omitempty"`     // Next of the previous page; empty: the first page
 	Limit     int      `json:"limit"`               // at most MaxPage
 }
@@ -20,7 +20,7 @@ const (
 	// MaxPage is the largest Limit of a RecipientQuery. A page of that size has nearly as many recipients in each of
 	// the Buckets as a shard may have. Smaller pages would make smaller shards, which cost more per delivery.
 	MaxPage = 10_000
-	// MaxRecipients is the maximum number of recipients that are resolved in one call.
+	// MaxRecipients is the maximum number of ids in a ResolveQuery or a VersionQuery.
 	MaxRecipients = 5000
 )
 
@@ -58,7 +58,8 @@ type VersionQuery struct {
 }
 
 // RecipientsVersion is the response to a VersionQuery. If a caller first asks for the version and then resolves a
-// destination, the destination is current until the version changes. Its Dashboard may change without a new version.
+// destination, the destination is current until the version changes. The Dashboard of the destination may change
+// without a new version.
 type RecipientsVersion struct {
 	Version    int64       `json:"version"`
 	Dashboards []Dashboard `json:"dashboards"` // those dashboards of the query that exist

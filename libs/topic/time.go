@@ -10,5 +10,5 @@ func (t Time) MarshalText() ([]byte, error) {
 	return time.Time(t).UTC().AppendFormat(nil, "2006-01-02T15:04:05.000Z"), nil
 }
 
-// TimeOf converts an optional time.
+// TimeOf converts an optional time. It returns nil for nil.
 func TimeOf(t *time.Time) *Time { return (*Time)(t) }

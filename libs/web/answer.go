@@ -35,8 +35,8 @@ func Handle(handler func(c *gin.Context) error) gin.HandlerFunc {
 
 // Fail ends the request with the response for err. A peer gets a peer.Refusal as JSON. Another caller gets the App form
 // {"error": "..."}, or no body for a Denied fault, and a header for an Unavailable fault, a Throttled error and
-// fault.ErrSignInAgain. The span and the log get the cause of a 5xx, unless the caller has disconnected, because that
-// cancels the work on the request.
+// fault.ErrSignInAgain. The span and the log get the cause of a 5xx, unless the caller has disconnected, because a
+// disconnect cancels the work on the request.
 func Fail(c *gin.Context, err error) {
 	f := fault.As(err)
 	left := errors.Is(c.Request.Context().Err(), context.Canceled)
@@ -72,5 +72,5 @@ func Fail(c *gin.Context, err error) {
 // Time is a time in a view of the App interface.
 type Time = topic.Time
 
-// TimeOf converts an optional time.
+// TimeOf converts an optional time. It returns nil for nil.
 func TimeOf(t *time.Time) *Time { return topic.TimeOf(t) }

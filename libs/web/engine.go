@@ -112,7 +112,7 @@ func recovery(log *slog.Logger) gin.HandlerFunc {
 const wholeBody = "whole body"
 
 // Admit lets the handler read up to most bytes of the body, which may be more than MaxBody. The handler calls Admit before
-// it reads, because the reader with the limit that bound sets must have read nothing. The gateway has a limit of its own.
+// it reads, because the limited reader that bound has set must not have read anything. The gateway has a limit of its own.
 func Admit(c *gin.Context, most int64) {
 	c.Request.Body = http.MaxBytesReader(c.Writer, c.MustGet(wholeBody).(io.ReadCloser), most)
 }

@@ -51,7 +51,7 @@ func names(channels []topic.Channel) string {
 	return strings.Join(out, ", ")
 }
 
-// JSONSchemaBytes returns the schema for the generated document.
+// JSONSchemaBytes returns the schema of the member for the OpenAPI document.
 func (Notify) JSONSchemaBytes() ([]byte, error) {
 	return notifySchema("True: all channels. False: nobody. By default true if the event is published, and false for an event or an entry about a time more than 1 h ago. Nobody is notified of a draft.")
 }
@@ -90,10 +90,10 @@ type NotifyLater Notify
 // UnmarshalJSON implements json.Unmarshaler.
 func (n *NotifyLater) UnmarshalJSON(text []byte) error { return (*Notify)(n).UnmarshalJSON(text) }
 
-// Wording is like Wording of Notify.
+// Wording returns the channels to notify, or nil if the member was not sent.
 func (n NotifyLater) Wording() topic.Notify { return Notify(n).Wording() }
 
-// JSONSchemaBytes returns the schema for the generated document.
+// JSONSchemaBytes returns the schema of the member for the OpenAPI document.
 func (NotifyLater) JSONSchemaBytes() ([]byte, error) {
 	return notifySchema("Channels of the steps and reminders of the scheduler. True: all channels. False: nobody.")
 }

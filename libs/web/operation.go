@@ -37,7 +37,8 @@ type Operation struct {
 	// Roles: the caller needs one of these roles, or the role admin. Empty: every member may call.
 	Roles       []string
 	Entitlement Entitlement
-	// Access says how the caller must be authenticated: with a key or a session (Members), with a session, or not at all.
+	// Access says how the caller must be authenticated: with a key or a session (Members), with a session (SignedIn), or
+	// not at all (SignedOut).
 	Access Access
 	// Versioned: the record has a version. Responses carry its ETag, and writes take If-Match.
 	Versioned bool
@@ -190,7 +191,7 @@ func (o Operation) readBody(c *gin.Context) ([]byte, error) {
 	takesNone := o.Body == reflect.TypeFor[None]()
 	switch {
 	case takesNone && (o.Method == http.MethodGet || o.Method == http.MethodDelete):
-		return nil, nil // the body has no meaning there (RFC 9110, 9.3.1 and 9.3.5)
+		return nil, nil // the body has no meaning for these methods (RFC 9110, 9.3.1 and 9.3.5)
 	case !sent && (takesNone || o.BodyOptional):
 		return nil, nil
 	}
@@ -322,7 +323,8 @@ func Mount(engine *gin.Engine, operations []Operation) error {
 	return nil
 }
 
-// admit refuses a caller whom the declaration does not admit. The plan's feature API applies to keys only.
+// admit responds with an error to a caller whom Access, Roles or Entitlement of the operation exclude. The plan's
+// feature API applies to keys only.
 func (o Operation) admit(c *gin.Context) {
 	caller := Caller(c)
 	switch {

@@ -25,7 +25,7 @@ type Paging struct {
 	NextToken *string `query:"nextToken" description:"The nextToken of the previous page, unchanged, with the other parameters of that request."`
 }
 
-// List names the list that a page token is valid for.
+// List identifies the list that a page token is valid for, by its organization and path.
 type List string
 
 func listOf(c *gin.Context) List {

@@ -25,8 +25,8 @@ type Stream struct {
 	control *http.ResponseController
 }
 
-// NewStream begins a response that may last until a limit. The response has the header passport.Stream, so that the gateway
-// limits the time without progress only. The caller must call the returned function at the end.
+// NewStream begins a response that may last for at most limit. The response has the header passport.Stream, so that the
+// gateway limits the time without progress only. The caller must call the returned function at the end.
 func NewStream(c *gin.Context, limit time.Duration) (Stream, context.CancelFunc) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.Request.Context()), limit)
 	stop := func() bool { return true }

@@ -131,7 +131,7 @@ func result(f document.DeclaredField, record any) (text string) {
 	return fmt.Sprintf("%T %v %v", value, value, err)
 }
 
-// sample fills a record and notes the members.
+// sample fills a record with values and lists the filled members.
 type sample struct {
 	changes changes
 	members []member

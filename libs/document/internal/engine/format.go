@@ -16,7 +16,7 @@ func (e *NewerError) Error() string {
 		e.Place, e.Stored, Format)
 }
 
-// CheckFormat returns an error if the place has data of a higher format than Format.
+// CheckFormat returns a NewerError if stored, the format of the data at place, is higher than Format.
 func CheckFormat(place string, stored int) error {
 	if stored > Format {
 		return &NewerError{place, stored}

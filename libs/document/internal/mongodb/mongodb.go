@@ -184,7 +184,8 @@ func (e *Engine) Last(ctx context.Context, counter string) (int64, error) {
 // unreadyCodes are the codes of a server that changes its role in the replica set, stops, or builds an index.
 var unreadyCodes = []int{91, 189, 10107, 11600, 11602, 12587, 13435, 13436}
 
-// classified classifies an error of the driver.
+// classified converts an error of the driver to an engine.ConflictError or engine.UnavailableError. It returns any
+// other error as it is.
 func classified(err error) error {
 	if err == nil || errors.Is(err, engine.ErrStale) {
 		return err

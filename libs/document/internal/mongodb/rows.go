@@ -40,7 +40,7 @@ func (d *document) record() *engine.Record {
 	return &engine.Record{Key: d.ID, Version: d.Version, Body: d.Body}
 }
 
-// contents returns the fields of a document that a write replaces.
+// contents returns the fields v, b, f and u of a document, which a write replaces.
 func contents(s *plan.Shape, r *engine.Record) bson.D {
 	fields, unique := bson.D{}, bson.D{}
 	for i, value := range r.Fields {

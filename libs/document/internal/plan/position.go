@@ -9,15 +9,15 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/fault"
 )
 
-// positionText is the form of a position outside of package document: BSON in base64. Package web signs it. A
-// position contains the order's fields and the key of the last record of a page. It contains no offset, so it remains
-// valid when records are added or deleted, even if that record is deleted.
+// positionText is the form of a position outside of package document: BSON in base64. Package web signs it. A position
+// contains the order's fields and the key of the last record of a page. It contains no offset, so it remains valid when
+// records are added or deleted, even if this last record is deleted.
 type positionText struct {
 	Order  string `bson:"o"`
 	Values bson.A `bson:"v"`
 }
 
-// signature names the order that a position belongs to.
+// signature returns a text that identifies the order of p. A position belongs to one order.
 func (p *Plan) signature() string {
 	var text strings.Builder
 	for _, t := range p.Order {
@@ -31,7 +31,7 @@ func (p *Plan) signature() string {
 	return text.String()
 }
 
-// Position returns the position of a record.
+// Position returns the position of the record with key and fields, in the form of PositionText.
 func (p *Plan) Position(key string, fields []any) (string, error) {
 	var values bson.A
 	for _, t := range p.Order {
@@ -44,7 +44,8 @@ func (p *Plan) Position(key string, fields []any) (string, error) {
 	return p.PositionText(values)
 }
 
-// PositionText returns the position of a record. values has the record's values of the terms of p.Order.
+// PositionText returns the position of a record, as a positionText in base64. values has the record's values of the
+// terms of p.Order.
 func (p *Plan) PositionText(values bson.A) (string, error) {
 	raw, err := bson.Marshal(positionText{Order: p.signature(), Values: values})
 	return base64.RawURLEncoding.EncodeToString(raw), err

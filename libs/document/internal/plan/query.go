@@ -145,7 +145,7 @@ func (s *Shape) refuse(q find.Query, reason string) error {
 	return &fault.Error{Kind: fault.Internal, Message: text.String()}
 }
 
-// condition adds a condition in normal form.
+// condition checks a condition and appends it to p.Where in normal form.
 func (p *Plan) condition(c find.Condition) error {
 	at := p.Shape.Field(c.Field)
 	if at < 0 {

@@ -153,7 +153,7 @@ func (s *Shape) indexNamed(name string) *Index {
 	return &s.Indexes[at]
 }
 
-// Names returns the names of fields.
+// Names returns the names of the fields at the positions.
 func (s *Shape) Names(fields []int) []string {
 	return find.Values(fields, func(f int) string { return s.Fields[f].Name })
 }

@@ -53,7 +53,7 @@ func (p *query) leads(f int) bool {
 	return !slices.ContainsFunc(p.Order, func(t plan.Term) bool { return t.Field == f })
 }
 
-// product combines each of arms with each of alternatives.
+// product returns one condition for each pair of an arm and an alternative: the two joined by AND.
 func product(arms, alternatives []clause) []clause {
 	out := make([]clause, 0, len(arms)*len(alternatives))
 	for _, arm := range arms {

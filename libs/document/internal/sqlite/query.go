@@ -333,7 +333,7 @@ func (p *query) column(f int) string {
 	return "d." + name
 }
 
-// all returns the conditions of the query.
+// all returns inside and the conditions of the query, joined by AND.
 func (p *query) all() clause {
 	out := p.inside
 	for _, c := range p.Where {

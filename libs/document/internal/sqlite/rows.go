@@ -196,7 +196,7 @@ func (e *Engine) InsertMany(ctx context.Context, s *plan.Shape, records []*engin
 }
 
 // runLengths are the numbers of records that one INSERT can contain. Several records share the fixed cost of a
-// statement, which is mostly that of the journal.
+// statement, which is mostly the cost of the journal.
 var runLengths = [...]int{64, 8, 1}
 
 // insertNew inserts the records whose keys do not exist, and marks them in isNew. Several records share a statement.
@@ -269,7 +269,7 @@ type writeTexts struct {
 	insertRuns                      [len(runLengths)]string
 }
 
-// texts returns the statements that write to a collection.
+// texts returns the statements that write to a collection. It creates them at the first call for the collection.
 func (e *Engine) texts(s *plan.Shape) *writeTexts {
 	if known, ok := e.written.Load(s); ok {
 		return known.(*writeTexts)

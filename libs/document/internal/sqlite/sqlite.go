@@ -219,7 +219,8 @@ func (e *Engine) Last(ctx context.Context, counter string) (int64, error) {
 	return e.number(ctx, clause{`SELECT value FROM "~counters" WHERE name = ?`, []any{counter}})
 }
 
-// classified classifies an error of the driver. s declares the index that a conflict violates.
+// classified converts an error of the driver to an engine.ConflictError or engine.UnavailableError. It returns any
+// other error as it is. s declares the indexes that a write can violate. Without s there is no ConflictError.
 func classified(err error, s *plan.Shape) error {
 	e, ok := errors.AsType[*sqlite.Error](err)
 	if !ok {
