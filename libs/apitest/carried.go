@@ -26,7 +26,8 @@ func notCarried() map[string]string {
 }
 
 // carry checks that the response to a successful write shows the values that the request sent. It compares each scalar
-// member of the request's body with the member of the same name in the response, also inside nested objects.
+// member of the request's body with the member of the same name in the response, also inside nested objects. It skips
+// the members of notCarried.
 func (c *check) carry(r *http.Request, sent string, got exchange) {
 	media, _, _ := mime.ParseMediaType(got.header.Get("Content-Type"))
 	if !slices.Contains([]string{http.MethodPost, http.MethodPut, http.MethodPatch}, r.Method) || media != "application/json" {

@@ -20,8 +20,8 @@ const (
 
 var errSlowDerive = fmt.Errorf("Derive did not return within %v", followTime)
 
-// derivations runs Derive for the documents of a Database. At most one run per document is in progress in this process.
-// A run serves all writes of the document that were committed before it started.
+// derivations runs Derive for the documents of a Database. At most one run per document is in progress in this process,
+// except for the runs of commitMany. A run serves all writes of the document that were committed before it started.
 type derivations struct {
 	mu        sync.Mutex
 	documents map[string]*derivation
@@ -34,7 +34,7 @@ type derivation struct {
 	users   int           // number of writes and runs that use the derivation
 	running chan struct{} // capacity 1: filled by the current run
 	next    *deriveRun    // the run that has not started
-	fresh   bool          // a run has succeeded since the relay last claimed the document
+	fresh   bool          // a run has succeeded since the derivation was created and since the relay last claimed the document
 }
 
 // deriveWork runs Derive for a document. superseded reports whether another run is due.
@@ -151,8 +151,8 @@ func (d *derivations) succeeded(document *derivation, entries []engine.Entry) {
 	document.fresh = true
 }
 
-// unfinished reports whether a write or run of the document is in progress and no run has succeeded since the relay
-// last claimed the document. The relay does not claim such a document.
+// unfinished reports whether the document has a derivation that is not fresh. Then a write or run of the document is in
+// progress or due, and the relay does not claim the document.
 func (d *derivations) unfinished(name string) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()

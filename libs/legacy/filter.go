@@ -21,8 +21,8 @@ type translator struct {
 	caller passport.Passport
 }
 
-// where returns the conditions of all filters among the parameters, in their order. It ignores a parameter that does not
-// start with the name of a field.
+// where returns the conditions of all filters among the parameters, in their order. It ignores reserved parameters and
+// parameters that do not start with the name of a field.
 func (t translator) where(fields []Field, all params) ([]find.Condition, error) {
 	var where []find.Condition
 	for _, name := range all.names {
@@ -82,10 +82,10 @@ func (t translator) field(field Field, path, values []string) ([]find.Condition,
 	return t.bare(field, path, values)
 }
 
-// without translates isnull on a field behind a relation with Match. If every record refers to a related record,
-// Match can answer isnull. Otherwise some records refer to nothing, and Match cannot find them, because they have no
-// related record. isnull then only tests whether the record refers to anything. A to-many relation does not allow
-// isnull on a field that may be null: the records without a related record and those with a null field would need an
+// without translates isnull on a field of the related records, for a relation with Match. If each record refers to
+// exactly one related record, without calls Match. Otherwise Match cannot find the records without a related record, so
+// isnull only tests whether the record has a related record. If a record can have several related records and the field
+// may be null, without returns an error: the records without a related record and those with a null field would need an
 // OR, which queries do not have.
 func (t translator) without(field, sub Field, path, values []string) ([]find.Condition, error) {
 	conditions, err := t.field(sub, path, values)

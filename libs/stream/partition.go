@@ -116,7 +116,8 @@ func (p *partition) held() bool {
 	return !closed && p.unbroken()
 }
 
-// hold delays the return of the partition until release is called. It returns nil if the intake has ended.
+// hold delays the return of the partition until release is called, at most until StopTimeout after the end of the
+// intake. It returns nil if the intake has ended.
 func (p *partition) hold() (release func()) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

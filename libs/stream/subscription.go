@@ -51,8 +51,8 @@ type Ownership struct {
 	// Held returns false when another member may own the partition: this member has given it back, or the process was
 	// suspended for too long. A result that was computed before must then not be stored.
 	Held func() bool
-	// Hold delays the return of the partition until release is called, like an unfinished claim does. It returns nil
-	// if Open has ended.
+	// Hold delays the return of the partition until release is called, like an unfinished claim does: at most until
+	// StopTimeout after the end of Open. It returns nil if Open has ended.
 	Hold func() (release func())
 }
 

@@ -31,8 +31,8 @@ type MemberReport struct {
 type EndpointReport struct {
 	Channel    Channel    `json:"channel"`
 	URLDisplay string     `json:"urlDisplay"`
-	Failures   int        `json:"failures"` // number of consecutive failures
-	Since      *time.Time `json:"since,omitempty"`
+	Failures   int        `json:"failures"`             // number of consecutive failures
+	Since      *time.Time `json:"since,omitempty"`      // time of the first of these failures
 	HTTPStatus int        `json:"httpStatus,omitempty"` // status of the last failure
 	ErrorCode  string     `json:"errorCode,omitempty"`  // code of the last failure
 }

@@ -163,9 +163,9 @@ type member interface {
 	Element() any
 }
 
-// checkMembers checks each optional.Value within a decoded value against the tags of its field. The tags are
-// required:"true", nullable:"true" (null is allowed), format and enum (see parseFormat). It converts times to UTC in
-// whole milliseconds.
+// checkMembers checks the members of a decoded value against their tags: required:"true" and nullable:"true" (null is
+// allowed) of an optional.Value, format and enum of a text (see parseFormat). It converts times to UTC in whole
+// milliseconds, and returns an error for a year outside 1 to 9999.
 func checkMembers(path string, value reflect.Value) error {
 	switch value.Kind() {
 	case reflect.Slice:

@@ -21,7 +21,7 @@ const (
 	RelayMessages = 1000
 )
 
-// Record is a document in the form of the engines.
+// Record is a stored record in the form that both engines use.
 type Record struct {
 	Key     string
 	Version int64

@@ -39,7 +39,7 @@ type Condition struct {
 	Again bool
 }
 
-// KeyField is the position of the key among the fields.
+// KeyField is the value for the key of the record where the position of a field is expected.
 const KeyField = -1
 
 // Term is a field by which records are sorted.

@@ -13,7 +13,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/find"
 )
 
-// Shape is the declaration of a collection without its type.
+// Shape is the declaration of a collection without its Go type.
 type Shape struct {
 	Name    string
 	Fields  []Field
