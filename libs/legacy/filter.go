@@ -83,10 +83,10 @@ func (t translator) field(field Field, path, values []string) ([]find.Condition,
 }
 
 // without translates isnull on a field of the related records, for a relation with Match. If each record refers to
-// exactly one related record, without calls Match. Otherwise Match cannot find the records without a related record, so
-// isnull only tests whether the record has a related record. If a record can have several related records and the field
-// may be null, without returns an error: the records without a related record and those with a null field would need an
-// OR, which queries do not have.
+// exactly one related record, Match gets the condition. Otherwise Match cannot find the records without a related
+// record, so isnull only tests whether the record has a related record. If a record can have several related records
+// and the field may be null, the result is an error: the records without a related record and those with a null field
+// would need an OR, which queries do not have.
 func (t translator) without(field, sub Field, path, values []string) ([]find.Condition, error) {
 	conditions, err := t.field(sub, path, values)
 	several := field.Multi || field.Relation.Many

@@ -44,7 +44,7 @@ type Suppression struct {
 type Verdict struct {
 	Rule        Rule      `json:"rule,omitempty"`       // the first rule that keeps the recipient off the list; empty: the recipient is on the list
 	CreatedAt   time.Time `json:"createdAt,omitzero"`   // with an empty Rule: time of the creation of the recipient
-	ChosenAt    time.Time `json:"chosenAt,omitzero"`    // with an empty Rule: time from which the subscriber includes a component of the change; zero: not recorded, or an endpoint
+	ChosenAt    time.Time `json:"chosenAt,omitzero"`    // with an empty Rule: time from which the subscriber includes a component of the change; zero: not recorded
 	ConfirmedAt time.Time `json:"confirmedAt,omitzero"` // with an empty Rule: time from which such a component is confirmed, or time of the verification of the endpoint
 }
 
