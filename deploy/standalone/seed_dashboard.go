@@ -261,7 +261,9 @@ func (e *pastEvent) body(ids map[string]string, now time.Time) map[string]any {
 	case 1:
 		entry := e.Timeline[0]
 		in["status"], in["startAt"], in["initialTimelineMessage"] = entry.Status, begins, entry.Message
-		in["endAt"] = begins.Add(time.Duration(entry.After) * time.Minute)
+		if e.over() {
+			in["endAt"] = begins.Add(time.Duration(entry.After) * time.Minute)
+		}
 	default:
 		in["status"], in["startAt"] = e.Timeline[0].Status, begins
 	}

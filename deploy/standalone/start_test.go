@@ -109,12 +109,22 @@ func TestASeedIsReadFromAFile(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "seed.json")
 	content := `{"organization": {"name": "Owls"}, "user": {"username": "owl", "email": "owl@example.com", "roles": ["admin", "api"]},
-		"components": [{"service_name": "Nest"}]}`
+		"components": [{"service_name": "Nest"}],
+		"showcase": {"slug": "owls-at-night", "dashboard": {"name": "Owls at night"}, "days": 1, "components": [{"ref": "oak", "name": "Oak", "group": "Trees"}],
+			"content": {"modules": {"announcement": false, "overallStatus": true, "activeIncidents": true, "activeMaintenance": true, "components": true, "uptimeHistory": false,
+					"upcomingMaintenance": true, "eventHistory": true, "subscribe": false, "about": false},
+				"order": ["announcement", "overallStatus", "activeIncidents", "activeMaintenance", "components", "uptimeHistory", "upcomingMaintenance", "eventHistory", "subscribe", "about"],
+				"uptime": {"windowDays": 90, "showPercentage": true, "precision": 2, "partialOutageWeight": 0.3, "historyDays": 14}},
+			"events": [{"externalId": "storm", "type": "incident", "title": "A storm", "components": [{"ref": "oak"}], "begins": {"minutes": -10},
+				"timeline": [{"after": 1, "status": "investigating", "message": "The oak bends."}]}]}}`
 	if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	p, _ := started(t, "BELLBUOY_SEED="+file)
+	p, base := started(t, "BELLBUOY_SEED="+file)
 	c := seeded(t, p)
+	if shown := (looker{t: t, base: base + "/d/owls-at-night"}).visit("GET", "/", nil).expect(t, http.StatusOK); !strings.Contains(string(shown.body), "The oak bends.") {
+		t.Errorf("the page lacks the open event: %s", shown.body)
+	}
 	var list page
 	looker{t: t, base: c.DashboardURL}.visit("GET", "/api/v1/dashboard/", nil).expect(t, http.StatusOK).into(t, &list)
 	if c.Username != "owl" || len(list.Objects) != 1 || list.Objects[0]["service_name"] != "Nest" {
