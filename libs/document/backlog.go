@@ -93,7 +93,7 @@ const MostWaiting = 10_000
 func (db *Database) Waiting(ctx context.Context) (Waiting, error) {
 	found, err := db.engine.Waiting(ctx, db.declared(), MostWaiting)
 	if err != nil {
-		return Waiting{}, err
+		return Waiting{}, engine.Opaque(err, "count the waiting messages")
 	}
 	waiting := Waiting{Messages: min(found.Messages, MostWaiting)}
 	if id, err := uuid.Parse(found.Oldest); err == nil {

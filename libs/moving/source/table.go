@@ -86,7 +86,10 @@ func openDatabase(ctx context.Context, path string) (*database, error) {
 		}
 		d.tables[name] = true
 	}
-	return d, rows.Err()
+	if err := rows.Err(); err != nil {
+		return nil, errors.Join(err, db.Close())
+	}
+	return d, nil
 }
 
 func (d *database) close() error { return d.db.Close() }
