@@ -194,7 +194,7 @@ type undoParameters struct {
 type undoneView struct {
 	Deleted   int   `json:"deleted"`
 	Kept      int64 `json:"kept" description:"Events of the run that a member has changed."`
-	Remaining int64 `json:"remaining" description:"Events that the next call deletes."`
+	Remaining int64 `json:"remaining" description:"Events that further calls delete."`
 }
 
 func (a api) undoImport(c *web.Call[undoParameters, web.None]) (undoneView, error) {

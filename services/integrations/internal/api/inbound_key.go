@@ -37,7 +37,7 @@ func (a *API) inboundOperations() []web.Operation {
 	change := declared("PATCH", "/keys/{keyId}", "changeInboundKey", "Change a signing key", "At least one member is required. Problems that wait keep their time.", 200)
 	change.Example = web.Example{Request: `{"openAfter": "2m"}`, Response: `{"key": {` + key + `}}`}
 	problems := declared("GET", "/problems", "listInboundProblems", "List the problems that monitoring tools report",
-		"The one that changed last first. A problem that no source reports is listed for 24 h, any other for 30 days after its last message.", 200)
+		"Ordered by since, newest first. A problem that no source reports is listed for 24 h, any other for 30 days after its last message.", 200)
 	problems.Entitlement = web.NoEntitlement
 	problems.Example.Response = `{"problems": [{"keyId": "01890a5d-ac96-774b-bcce-b302099a8070", "externalId": "checkout-latency", "state": "waiting", "sources": ["default"],
 		"since": "2026-01-31T09:30:00.000Z", "dueAt": "2026-01-31T09:32:00.000Z", "eventId": null}], "nextToken": null}`
