@@ -265,8 +265,8 @@ func (e *Engine) backfill(ctx context.Context, db *mongo.Database, s *plan.Shape
 
 // Settle computes the fields of the records that processes of a former version have written after the migration. It
 // reads the collections whose declaration has changed within the last upgradeTime. After an error in a collection it
-// continues with the next one, and returns the error at the end. It skips a collection if the stored declaration is not
-// that of this process, because a process of another version has then migrated the collection.
+// continues with the next one, and returns the error at the end. It skips a collection if the stored declaration differs
+// from the one of this process, because a process of another version has then migrated the collection.
 func (e *Engine) Settle(ctx context.Context, shapes []*plan.Shape) error {
 	db, err := e.connect()
 	if err != nil {

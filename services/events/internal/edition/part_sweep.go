@@ -14,8 +14,8 @@ import (
 // deletedAtOnce is the maximum number of keys in one deletion.
 const deletedAtOnce = 100
 
-// deleteEditions deletes the files and parts of a dashboard whose CreatedAt is at most the time in before. It keeps
-// those of the edition with the id kept; see also deleteParts. It finds the files by their own CreatedAt and not
+// deleteEditions deletes the files and parts of a dashboard whose CreatedAt is at most the time in before. It keeps the
+// files and parts of the edition with the id kept; see also deleteParts. It finds the files by their own CreatedAt and not
 // through their editions, because a file may be stored after its edition was deleted.
 func (e *Editions) deleteEditions(ctx context.Context, dashboardID, kept string, before time.Time) error {
 	return errors.Join(e.deleteFiles(ctx, dashboardID, kept, before), e.deleteParts(ctx, dashboardID, kept, before))
