@@ -160,9 +160,11 @@ func (c *cache) last(ctx context.Context, q question, failure error) (out *cache
 		return nil, false, failure
 	case errors.Is(failure, errNoResponse):
 	case errors.Is(failure, context.DeadlineExceeded):
-		out.restedUntil.Store(c.now().Add(restTime).UnixNano())
+		now, until := c.now(), c.now().Add(restTime)
+		if out.restedUntil.Swap(until.UnixNano()) > now.UnixNano() {
+			break // another visitor, who waited for the same response, has counted the question
+		}
 		if c.late.Add(1) >= lateOfAll && of.confirmed { // not only one dashboard is slow
-			until := c.now().Add(restTime)
 			c.rested.Store(&until)
 		}
 	case of.confirmed:
