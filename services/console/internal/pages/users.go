@@ -263,7 +263,8 @@ type conflictPage struct {
 }
 
 // conflict shows the typed and the stored value of each field in which they differ. The member can keep the typed values or
-// take the stored ones.
+// take the stored ones. id is the id of the record, or "" if the App interface does not return the id: then the page does not
+// name who changed the record.
 func (v *visit) conflict(mine, theirs *forms.Form, id, name string) error {
 	data := conflictPage{Name: name, Take: mine.PagePath(), Keep: forms.New(mine.Action, "Keep mine")}
 	data.Keep.Version = theirs.Version
@@ -279,12 +280,16 @@ func (v *visit) conflict(mine, theirs *forms.Form, id, name string) error {
 		}
 	}
 	shown := &page{Title: "Somebody else changed this", Data: &data}
-	entries, err := v.app.AuditEntries(v.Request.Context(), url.Values{"entityId": {id}, "limit": {"1"}})
+	var newest []app.AuditEntry
+	if id != "" {
+		found, _ := v.app.AuditEntries(v.Request.Context(), url.Values{"entityId": {id}, "limit": {"1"}}) // the page works without the name
+		newest = found.Entries
+	}
 	me, _ := v.profile()
-	// The page names who changed the record only if the newest entry is of somebody else. An entry of the member is about an
+	// The page names the actor of the newest entry, unless that is the member. The member's own entry is usually about an
 	// earlier change.
-	if err == nil && len(entries.Entries) == 1 && entries.Entries[0].Actor.ID != me.UserID {
-		entry := entries.Entries[0]
+	if len(newest) == 1 && newest[0].Actor.ID != me.UserID {
+		entry := newest[0]
 		shown.now, shown.zone = v.pages.Process.Now(), v.zone()
 		data.By, data.At, data.Known = entry.Actor.Email, shown.When(entry.OccurredAt), true
 	}
