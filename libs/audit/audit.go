@@ -71,7 +71,7 @@ type Entity struct {
 	Name         string // as users know the record
 }
 
-// Record is a stored record whose writes make entries.
+// Record is a value that an audit entry shows.
 type Record interface{ AuditEntity() Entity }
 
 // Entry returns the audit entry of a write as one message, or nothing if the origin is zero. before is nil for a create,

@@ -41,7 +41,7 @@ type partition struct {
 	endIntake func()
 	interrupt func()
 	idle      chan struct{} // closed when the intake has ended and no work is running
-	// committed is the offset that the group has committed, -1 if unknown.
+	// committed is the offset that the group has committed; negative: unknown.
 	committed atomic.Int64
 	share     *atomic.Int64 // number of bytes from which on the buffer is full
 

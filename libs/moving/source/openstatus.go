@@ -13,8 +13,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/words"
 )
 
-// The tables of OpenStatus that the reader reads. The statuses and impacts have the same names in both products; the
-// severity follows from the worst impact (impactSeverity).
+// openstatusTables are the tables that readOpenStatus reads. Statuses and impacts have the same names in OpenStatus and here.
 var openstatusTables = []string{
 	"page", "page_component", "page_component_groups", "status_report", "status_report_update", "status_report_to_page_component",
 	"status_report_update_to_page_component", "maintenance", "maintenance_to_page_component", "page_subscriber", "page_subscriber_to_page_component",

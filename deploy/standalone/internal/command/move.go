@@ -17,7 +17,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/moving/transfer"
 )
 
-// move is an import into a platform. It first plans all pieces of the set, and then writes them.
+// move is an import into a platform. Run plans all pieces, and then writes them unless dry is set.
 type move struct {
 	engine  *transfer.Engine
 	header  runHeader

@@ -321,7 +321,8 @@ func (p *query) fromSide() string {
 
 func (s shape) sqlIndex(ix *plan.Index) string { return s.Name + "." + ix.Name }
 
-// column returns the column of field f. It is in the index's table if that table contains the field or f is the key.
+// column returns the column of field f. If the index has a table, and it has the field or f is the key, the column is of this
+// table. Otherwise it is of the table of the documents.
 func (p *query) column(f int) string {
 	name := "key"
 	if f != plan.KeyField {

@@ -228,8 +228,8 @@ func (v *visit) createEvent(form eventForm, show func(int) error) error {
 	if form.Kind == incident {
 		in.StartAt, in.EndAt = form.Field("startAt").Time(form.zone), form.Field("endAt").Time(form.zone)
 	}
-	// An end in the past would send the messages of all statuses at once. A draft, or an event that notifies nobody, sends
-	// none.
+	// With autoStart and autoEnd, the scheduler would send the messages of all statuses at once for an end in the past. A draft,
+	// or an event that notifies nobody, sends none.
 	if end := in.ScheduledEndAt; publish && end != nil && len(form.Field("notify").Values) > 0 && !end.After(v.pages.Process.Now()) {
 		form.Field("scheduledEndAt").Problem = "End must be in the future. To enter past maintenance for the record, notify nobody."
 	}

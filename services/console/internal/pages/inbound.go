@@ -194,8 +194,8 @@ type arrival struct {
 	Key string // name of the key; empty: unknown
 }
 
-// arrivalResults returns the results that a received message can have, and refused. The log of a refused message has no
-// result.
+// arrivalResults returns an option for each result that a received message can have, and the option "refused". The log of a
+// refused message has no result.
 func arrivalResults() []forms.Option {
 	return []forms.Option{
 		{Value: "created", Label: "New event"}, {Value: "updated", Label: "Event updated"}, {Value: "resolved", Label: "Event resolved"},

@@ -96,7 +96,7 @@ func backupOf(states []app.ServiceStateResult, now time.Time) (b backupState) {
 	return b
 }
 
-// finding is something that is wrong, with the advice what to do.
+// finding is a problem of the installation, and advice about what to do.
 type finding struct {
 	Class   string // x for a failure, d for a warning
 	Text    string

@@ -7,7 +7,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/services/delivery/internal/deliverylog"
 )
 
-// logView shows a log in a list.
+// logView is the JSON of a log.
 type logView struct {
 	LogID         string        `json:"logId" format:"uuid"`
 	SentAt        web.Time      `json:"sentAt" description:"When the attempt began, or when the delivery ended without one."`

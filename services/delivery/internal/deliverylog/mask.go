@@ -13,8 +13,7 @@ import (
 
 const (
 	mask = "***"
-	// minSecret is the length of the shortest text that logs hide. If shorter texts were hidden, parts of other words
-	// would disappear.
+	// minSecret is the length of the shortest secret that logs hide. A shorter secret would also match parts of other words.
 	minSecret = 4
 	// longWord is a length for parts of a URL that have only small letters. A part of this length or longer counts as a
 	// secret, a shorter one as a word.

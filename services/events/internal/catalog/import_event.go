@@ -21,7 +21,7 @@ const (
 	paragraph, endOfParagraph = "<p>", "</p>"
 )
 
-// ImportedEvent is an event of an import. An import compares the digest of its JSON with ImportMark.Digest of the
+// ImportedEvent is an event of an import. An import compares the digest of this JSON with ImportMark.Digest of the
 // stored event.
 type ImportedEvent struct {
 	Key                     string              `json:"key"`

@@ -369,7 +369,7 @@ func impactsOf(event *Event, statusID string, components []topic.Component) (cha
 	return changes
 }
 
-// messageEvent returns what messages show of an event besides its components.
+// messageEvent returns the event for a message, without the fields that depend on its components or on the change.
 func messageEvent(e *Event) topic.Event {
 	return topic.Event{
 		ID: e.ID, LegacyID: e.LegacyID, PublicID: e.PublicID, Type: string(e.Type), Title: e.Title,

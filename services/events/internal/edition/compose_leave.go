@@ -38,8 +38,7 @@ func (m *composition) leaveMissing() {
 	}
 }
 
-// withdraw adds a maintenance that visitors do not see any more to Withdrawn, so that calendars show it as cancelled.
-// It ignores incidents.
+// withdraw adds e to Withdrawn if e is a maintenance, so that calendars show it as cancelled. Visitors do not see e any more.
 func (m *composition) withdraw(e *ShownEvent) {
 	if e.Type != catalog.Maintenance {
 		return

@@ -33,7 +33,7 @@ func overallOf(components []ShownComponent, active iter.Seq[*ShownEvent]) Overal
 	return of
 }
 
-// Overall returns the state of the dashboard.
+// Overall returns the overall state of the dashboard at s.At.
 func (s *Snapshot) Overall() Overall {
 	return overallOf(s.Components, func(yield func(*ShownEvent) bool) {
 		for i := range s.Events {

@@ -75,8 +75,8 @@ func (c *ShownComponent) on(date string) *uptime.AffectedDay {
 	return &c.Days[at]
 }
 
-// insertEdition stores the edition of a composition. It reuses the parts of former, the previous edition, which may be
-// nil.
+// insertEdition stores and returns the edition of a composition. It reuses the days of former that have not changed. former is
+// the previous edition or nil.
 func (e *Editions) insertEdition(ctx context.Context, page *PublishedPage, m *composition, former *decodedEdition) (*decodedEdition, error) {
 	state := m.state
 	enc := encoder{head: Part{ID: topic.NewID(), DashboardID: page.DashboardID, Number: state.Snapshot.Edition, CreatedAt: e.Now()}}

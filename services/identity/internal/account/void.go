@@ -9,7 +9,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
 
-// Scheme is the way in which a request presents a key.
+// Scheme is the way in which a request presents a key or a session.
 type Scheme string
 
 const (

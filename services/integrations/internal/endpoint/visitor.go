@@ -154,8 +154,8 @@ func (s *Endpoints) addRequest(ctx context.Context, wanted Endpoint, address Add
 	return s.Store.Endpoints.Insert(ctx, wanted, append(messages, s.mail(wanted, topic.EndpointVerify))...)
 }
 
-// repeatRequest replaces the request of an endpoint that is not verified. For a verified endpoint it changes nothing,
-// but sends the link to manage it if the management addresses are equal.
+// repeatRequest replaces the request of an endpoint that is not verified. For a verified endpoint with the same management
+// address, it only mails the link to manage the endpoint. It changes nothing for a locked endpoint.
 func (s *Endpoints) repeatRequest(ctx context.Context, id string, wanted Endpoint) error {
 	_, err := s.Store.Endpoints.Update(ctx, id, func(e *Endpoint) ([]topic.Message, error) {
 		switch {

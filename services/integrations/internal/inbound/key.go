@@ -16,9 +16,8 @@ import (
 )
 
 const (
-	maxKeys    = 20 // active keys of an organization
-	maxKeyName = 80
-	// maxMinSources is the largest MinSources.
+	maxKeys       = 20 // active keys of an organization
+	maxKeyName    = 80
 	maxMinSources = 10
 	// usedEvery is the unit to which LastUsedAt is rounded down. touch writes each value only once.
 	usedEvery = time.Minute

@@ -25,7 +25,7 @@ type API struct {
 	log      *slog.Logger
 }
 
-// New returns the handlers.
+// New returns the handlers. Mount adds them to an engine.
 func New(audience *audience.Audience, visitors *audience.Visitors, frames page.Frames, pages web.Pages, base string, log *slog.Logger) *API {
 	return &API{audience: audience, visitors: visitors, frames: frames, pages: pages, base: base, log: log}
 }

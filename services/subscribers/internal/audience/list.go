@@ -131,7 +131,8 @@ type Counts struct {
 	In    map[State]int64
 }
 
-// Counts returns the numbers of subscribers. If dashboard is not "", it counts only subscribers of this dashboard.
+// Counts returns the numbers of subscribers of a channel, by state. If dashboard is not "", it counts only subscribers of this
+// dashboard.
 func (a *Audience) Counts(ctx context.Context, organization string, channel topic.Channel, dashboard string) (Counts, error) {
 	where := of(organization, channel)
 	if dashboard != "" {
