@@ -33,12 +33,14 @@ func shape(path string, of reflect.Type, above ...reflect.Type) (lines []string)
 	return lines
 }
 
-// TestANewFieldOfAStateNeedsAnotherFormat compares the fields of a state with those that the format had. Without another
-// format, the pages that are stored already lack the new field until a record is written.
+// TestANewFieldOfAStateNeedsAnotherFormat compares the fields of a state, and of a row of the public list, with those that the
+// format had. Without another format, the pages that are stored already lack the new field until a record is written.
 func TestANewFieldOfAStateNeedsAnotherFormat(t *testing.T) {
 	const file = "testdata/state.golden"
 	format := fmt.Sprintf("format %d\n", stateFormat)
-	now := format + strings.Join(append(shape("state", reflect.TypeFor[State]()), shape("event", reflect.TypeFor[ShownEvent]())...), "\n") + "\n"
+	now := format + strings.Join(slices.Concat(
+		shape("state", reflect.TypeFor[State]()), shape("event", reflect.TypeFor[ShownEvent]()), shape("row", reflect.TypeFor[ListedComponent]()),
+	), "\n") + "\n"
 	golden, err := os.ReadFile(file)
 	if err != nil && os.Getenv(apitest.Update) != "1" {
 		t.Fatal(err)
