@@ -5,12 +5,9 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
-	"os"
 	"slices"
 	"testing"
 	"time"
-
-	"github.com/goccy/go-yaml"
 
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
@@ -378,28 +375,15 @@ func newCrowd(t *testing.T, seed uint64) (*crowded, map[int]int) {
 // services do not share them, so "why" would refuse a new kind of endpoint, and would break its document for a new reason.
 func TestWhyKnowsEachChannelAndEachReason(t *testing.T) {
 	t.Parallel()
-	content, err := os.ReadFile("../../gateway/openapi/app.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var document struct {
-		Components struct {
-			Schemas map[string]struct {
-				Properties map[string]struct{ Enum []any }
-			}
-		}
-	}
-	if err := yaml.Unmarshal(content, &document); err != nil {
-		t.Fatal(err)
-	}
-	words := func(schema, property string) (all []string) {
-		for _, word := range document.Components.Schemas[schema].Properties[property].Enum {
+	all := schemas(t)
+	words := func(schema, property string) (found []string) {
+		for _, word := range all[schema].Properties[property].Enum {
 			if text, is := word.(string); is { // not null
-				all = append(all, text)
+				found = append(found, text)
 			}
 		}
-		slices.Sort(all)
-		return all
+		slices.Sort(found)
+		return found
 	}
 	var channels []string
 	for _, service := range []topic.RecipientService{topic.Integrations, topic.Subscribers} {

@@ -1,0 +1,75 @@
+package main_test
+
+import (
+	"maps"
+	"os"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/goccy/go-yaml"
+
+	"github.com/bellbuoy/bellbuoy/libs/moving/lines"
+)
+
+// schema is an object in the document of the App interface.
+type schema struct {
+	Properties map[string]struct{ Enum []any }
+}
+
+// schemas returns the objects in the document of the App interface, by name.
+func schemas(t *testing.T) map[string]schema {
+	t.Helper()
+	content, err := os.ReadFile("../../gateway/openapi/app.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var document struct {
+		Components struct{ Schemas map[string]schema }
+	}
+	if err := yaml.Unmarshal(content, &document); err != nil {
+		t.Fatal(err)
+	}
+	return document.Components.Schemas
+}
+
+// TestALineHasEachMemberOfItsRecord finds a member of a record that an export and an import would lose. Those that lines lack
+// on purpose are named here.
+func TestALineHasEachMemberOfItsRecord(t *testing.T) {
+	t.Parallel()
+	all := schemas(t)
+	for name, of := range map[string]struct {
+		line    reflect.Type
+		without []string
+	}{
+		"NewComponentBody":   {reflect.TypeFor[lines.Component](), nil},
+		"OverrideBody":       {reflect.TypeFor[lines.StatusOverride](), nil},
+		"NewDashboardBody":   {reflect.TypeFor[lines.Dashboard](), []string{"components"}}, // the lines of components name their dashboards
+		"BrandingBody":       {reflect.TypeFor[lines.Branding](), nil},
+		"LinksBody":          {reflect.TypeFor[lines.Links](), nil},
+		"NavigationLinkBody": {reflect.TypeFor[lines.Navigation](), nil},
+		"AccessBody":         {reflect.TypeFor[lines.Access](), []string{"password"}}, // no response has it
+		"ImportedEventBody":  {reflect.TypeFor[lines.Event](), nil},
+		"ImportedEntryBody":  {reflect.TypeFor[lines.Entry](), nil},
+		"ImportedReviewBody": {reflect.TypeFor[lines.PostMortem](), nil},
+		"ActionItemBody":     {reflect.TypeFor[lines.ActionItem](), nil},
+		"MailRow":            {reflect.TypeFor[lines.Subscriber](), []string{"email", "componentIds", "confirmed"}}, // address, components, state
+		"PhoneRow":           {reflect.TypeFor[lines.Subscriber](), []string{"phone", "componentIds", "confirmed"}},
+	} {
+		members := slices.Sorted(maps.Keys(all[name].Properties))
+		if len(members) == 0 {
+			t.Errorf("the document has no %s", name)
+		}
+		var line []string
+		for field := range of.line.Fields() {
+			member, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+			line = append(line, member)
+		}
+		for _, member := range members {
+			if has, lacks := slices.Contains(line, member), slices.Contains(of.without, member); has == lacks {
+				t.Errorf("%s.%s: in %v: %v; named as missing there: %v", name, member, of.line, has, lacks)
+			}
+		}
+	}
+}
