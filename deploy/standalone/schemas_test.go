@@ -67,8 +67,13 @@ func TestALineHasEachMemberOfItsRecord(t *testing.T) {
 			line = append(line, member)
 		}
 		for _, member := range members {
-			if has, lacks := slices.Contains(line, member), slices.Contains(of.without, member); has == lacks {
-				t.Errorf("%s.%s: in %v: %v; named as missing there: %v", name, member, of.line, has, lacks)
+			if !slices.Contains(line, member) && !slices.Contains(of.without, member) {
+				t.Errorf("%s has %s, which %v lacks: an import would lose the member", name, member, of.line)
+			}
+		}
+		for _, member := range of.without {
+			if !slices.Contains(members, member) || slices.Contains(line, member) {
+				t.Errorf("%s of %s is named as missing in %v, and is not", member, name, of.line)
 			}
 		}
 	}
