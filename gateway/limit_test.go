@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"bytes"
 	"context"
 	"io"
 	"log/slog"
@@ -367,6 +368,22 @@ func (c *countTrips) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.P
 	return func(ctx context.Context, cmds []redis.Cmder) error {
 		c.Add(1)
 		return next(ctx, cmds)
+	}
+}
+
+// The log of an outage has no host and no address: in a wrong URL, the password may be in their place.
+func TestTheLogOfAnOutageHasNoAddress(t *testing.T) {
+	for _, url := range []string{"redis://pass-word.invalid:6379/0", "redis://127.7.7.7:1/0"} {
+		var log bytes.Buffer
+		client, err := newRedisClient(boot.Redis{RedisURL: url}, slog.New(slog.NewTextHandler(&log, nil)), prometheus.NewRegistry())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer client.client.Close()
+		client.Fail(client.client.Ping(t.Context()).Err())
+		if text := log.String(); !strings.Contains(text, "cannot be reached") || strings.Contains(text, "pass-word") || strings.Contains(text, "127.7.7.7") {
+			t.Errorf("%s: %s", url, text)
+		}
 	}
 }
 

@@ -241,8 +241,12 @@ func (c *redisClient) Timeout() time.Duration { return c.timeout }
 // IsDown reports whether Redis has failed and has not responded since.
 func (c *redisClient) IsDown() bool { return c.down.Load() }
 
-// cause returns the text of the error without addresses, because an address may contain a password.
+// cause returns the text of the error without host and address, because a wrong REDIS_URL may have the password in their
+// place.
 func cause(err error) string {
+	if lookup, ok := errors.AsType[*net.DNSError](err); ok {
+		return "lookup: " + lookup.Err
+	}
 	if network, ok := errors.AsType[*net.OpError](err); ok {
 		return network.Op + ": " + network.Err.Error()
 	}

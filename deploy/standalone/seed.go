@@ -282,7 +282,7 @@ func (c caller) get(ctx context.Context, path string, out any) error {
 	return c.call(ctx, http.MethodGet, path, nil, out)
 }
 
-// call is once without an Idempotency-Key.
+// call sends the request as c.once does, without an Idempotency-Key.
 func (c caller) call(ctx context.Context, method, path string, in, out any) error {
 	return c.once(ctx, "", method, path, in, out)
 }

@@ -29,8 +29,8 @@ type subject struct {
 	run string // concurrent questions with the same run share one request
 	uri string
 	id  string // X-Request-Id
-	// confirmed is true for an edition and a list. Their URI contains no version, so the events service must confirm
-	// a cached response.
+	// confirmed is true for an edition and a list. After a failed question for one of them, the gateway sends no question
+	// with rests during restTime (see cache.last). A response from Redis is also stored in memory when it is not current.
 	confirmed bool
 	// rests is true if visitors get the last response without a request to the events service during restTime.
 	rests bool

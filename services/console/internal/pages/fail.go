@@ -49,7 +49,7 @@ func (v *visit) fail(err error) {
 				shown.Back = own // another page sent the form, such as from a dialog, and the page at own also shows the form
 			}
 		}
-		if back, err := url.Parse(shown.Back); err == nil && v.form == nil { // the browser has kept the values that were typed
+		if back, err := url.Parse(shown.Back); err == nil && v.form == nil { // with kept=1, the page shows the typed values, which the browser has kept
 			query := back.Query()
 			query.Set("kept", "1")
 			back.RawQuery = query.Encode()

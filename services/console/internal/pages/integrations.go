@@ -214,7 +214,7 @@ func (v *visit) readEndpoints(data *integrationsPage, query url.Values) error {
 	return nil
 }
 
-// All returns the path of the list of every state.
+// All returns the path without a filter by state.
 func (d integrationsPage) All() string { return d.with("") }
 
 // with returns the path of the list with the state, and with the dashboard of this list.

@@ -14,7 +14,8 @@ type shownEvent struct {
 	Spans []Span      `json:"spans"`
 }
 
-// Span is a time in which an event or a state by hand affects a component. To is catalog.Endless if it has no end yet.
+// Span is a time in which an event, or a state that a member has set by hand, affects a component. To is catalog.Endless if
+// the span has no end yet.
 type Span struct {
 	ComponentID string         `json:"componentId"`
 	From        time.Time      `json:"from"`
