@@ -17,8 +17,8 @@ type RecipientQuery struct {
 }
 
 const (
-	// MaxPage is the largest Limit of a RecipientQuery. A page of that size has nearly as many recipients in each of
-	// the Buckets as a shard may have. Smaller pages would make smaller shards, which cost more per delivery.
+	// MaxPage is the largest Limit of a RecipientQuery. Delivery splits a page into a Shard for each bucket, so a shard of a
+	// full page has about 208 recipients. Smaller pages would make smaller shards, which cost more per delivery.
 	MaxPage = 10_000
 	// MaxRecipients is the maximum number of ids in a ResolveQuery or a VersionQuery.
 	MaxRecipients = 5000

@@ -150,7 +150,8 @@ type Event struct {
 	// Dashboards has the ids of the dashboards of an event without components. Such an event concerns all recipients of
 	// these dashboards.
 	Dashboards []string `json:"dashboards,omitempty"`
-	// Places has the ids of the dashboards that Component.PlacedOn refers to. Only the result of Compact has Places.
+	// Places has the id of each dashboard of the components once. Component.PlacedOn has indexes in Places. Only the
+	// result of Compact has both.
 	Places []string `json:"places,omitempty"`
 }
 

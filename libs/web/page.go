@@ -19,7 +19,7 @@ type Pages struct{ key []byte }
 // NewPages returns the Pages with a key derived from the platform's secret.
 func NewPages(secret string) Pages { return Pages{seal.Key(secret, "page")} }
 
-// Paging are the query parameters of every App list. The parameters of each list operation embed Paging.
+// Paging are the query parameters of an App list with pages. The parameters of its operation are Paging or embed it.
 type Paging struct {
 	Limit     int     `query:"limit" minimum:"1" maximum:"100" default:"10" description:"The most records of a page."`
 	NextToken *string `query:"nextToken" description:"The nextToken of the previous page, unchanged, with the other parameters of that request."`

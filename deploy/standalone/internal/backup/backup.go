@@ -244,8 +244,8 @@ func (m *Manifest) write(ctx context.Context, data, archive, temporary string) e
 	})
 }
 
-// list opens the files of the data folder that belong to a backup, except databases and letters, and notes their sizes. It
-// returns letters without opening them. The caller closes the files, also after an error.
+// list opens the files of the data folder that belong to a backup, except databases, and notes their sizes. It returns the
+// files of mails and texts (letters) without opening them. The caller closes the files, also after an error.
 func list(data fs.FS) (files []kept, err error) {
 	add := func(name string) error {
 		k, err := open(data, name)

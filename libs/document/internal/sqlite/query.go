@@ -295,7 +295,7 @@ func (p *query) outer() *query {
 	return q
 }
 
-// repeats reports whether one record may match the condition in several rows of the index's table.
+// repeats reports whether a record with several values may match the condition in several rows of a side table.
 func (p *query) repeats(c plan.Condition) bool {
 	return p.side() && c.Op == find.OpHas && len(c.Values) > 1 && c.Field == p.Index.Fields[p.Index.Many] && !c.Again
 }

@@ -16,7 +16,7 @@ import (
 type mailLinks struct{ manage, unsubscribe string }
 
 const (
-	// The first letters of marks. Letters and digits are the same in HTML and in a URL.
+	// The first letters of marks. A mark has only letters and digits, which need no escaping in HTML and in a URL.
 	manageMark       = "m"
 	unsubscribeMark  = "u"
 	softBreak        = "=\r\n" // RFC 2045, 6.7

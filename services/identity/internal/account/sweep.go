@@ -14,8 +14,8 @@ const (
 	sweepEvery   = time.Second
 	sweepAtMost  = 15 * time.Second // pause after several failures
 	sweepTimeout = 30 * time.Second
-	// pendingGrace is the time that the request that creates an organization has to complete it. After that, Sweep
-	// completes the organization.
+	// pendingGrace is the time that a request has to complete the organization that it creates. Then Sweep completes it.
+	// The first round after the start does not wait for this time. To complete an organization twice has no effect.
 	pendingGrace = 10 * time.Second
 )
 

@@ -133,7 +133,7 @@ type passkeyOptionsView struct {
 	Options map[string]any `json:"options"`
 }
 
-// viewOptions returns the options as the JSON that browsers read.
+// viewOptions returns a view with the ticket and the decoded JSON of the options.
 func viewOptions(ticket string, options any, err error) (passkeyOptionsView, error) {
 	if err != nil {
 		return passkeyOptionsView{}, err
