@@ -32,7 +32,7 @@ sub vcl_recv {
     # on the platform's host that is not a dashboard, the legacy list (its clients read what they have just written), feeds with a key.
     if ((req.method != "GET" && req.method != "HEAD")
         || req.http.Cookie ~ "bellbuoy_entry="
-        || (req.http.Host ~ "(?i)^status\.example\.com(:|$)" && req.url !~ "^/d/")
+        || (regsub(req.http.Host.lower(), ":.*$", "") == "status.example.com" && req.url !~ "^/d/") # a line for each host of the base URLs
         || req.url ~ "^[^?]*/api/v1/"
         || req.url ~ "^[^?]*\.(rss|atom|json|ics)\?(.*&)?key=") {
         return (pass);

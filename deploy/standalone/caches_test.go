@@ -31,13 +31,20 @@ func cacheFile(t *testing.T, name string) string {
 // nginxRules returns the rules of the map $unshared. The first pattern that matches counts.
 func nginxRules(t *testing.T) cacheRules {
 	t.Helper()
-	_, rest, _ := strings.Cut(cacheFile(t, "nginx.conf"), `map "$host$request_uri" $unshared {`)
+	file := cacheFile(t, "nginx.conf")
+	_, rest, _ := strings.Cut(file, `map "$platform$request_uri" $unshared {`)
 	block, _, _ := strings.Cut(rest, "\n}")
+	platform := regexp.MustCompile(`map \$host \$platform \{\n    default "";\n    (\S+) platform;`).FindStringSubmatch(file)
 	rows := regexp.MustCompile(`"~(.+)" (1|"");`).FindAllStringSubmatch(block, -1)
-	if len(rows) != 4 {
-		t.Fatalf("%d patterns in %s", len(rows), block)
+	if len(rows) != 4 || len(platform) != 2 {
+		t.Fatalf("%d patterns in %s; platform %q", len(rows), block, platform)
 	}
 	return func(host, uri string) bool {
+		if host == platform[1] {
+			host = "platform"
+		} else {
+			host = ""
+		}
 		at := slices.IndexFunc(rows, func(row []string) bool { return regexp.MustCompile(row[1]).MatchString(host + uri) })
 		return at >= 0 && rows[at][2] == "1"
 	}
@@ -47,13 +54,13 @@ func nginxRules(t *testing.T) cacheRules {
 func varnishRules(t *testing.T) cacheRules {
 	t.Helper()
 	file := cacheFile(t, "default.vcl")
-	platform := regexp.MustCompile(`req\.http\.Host ~ "(.+)" && req\.url !~ "(.+)"`).FindStringSubmatch(file)
+	platform := regexp.MustCompile(`regsub\(req\.http\.Host\.lower\(\), ":\.\*\$", ""\) == "(.+)" && req\.url !~ "(.+)"`).FindStringSubmatch(file)
 	paths := regexp.MustCompile(`\|\| req\.url ~ "(.+)"`).FindAllStringSubmatch(file, -1)
 	if len(platform) != 3 || len(paths) != 2 {
 		t.Fatalf("other conditions in default.vcl: %q, %q", platform, paths)
 	}
 	return func(host, uri string) bool {
-		if regexp.MustCompile(platform[1]).MatchString(host) && !regexp.MustCompile(platform[2]).MatchString(uri) {
+		if host == platform[1] && !regexp.MustCompile(platform[2]).MatchString(uri) {
 			return true
 		}
 		return slices.ContainsFunc(paths, func(path []string) bool { return regexp.MustCompile(path[1]).MatchString(uri) })
@@ -112,11 +119,11 @@ func TestTheFilesForCachesAgreeWithTheReadme(t *testing.T) {
 	}
 	for name, texts := range map[string][]string{
 		"nginx.conf": {
-			"nginx (1.22)", `status\.example\.com/`, "server 127.0.0.1:8080;", peer.PasswordCookie + "=", "/etc/nginx/conf.d", "path /var/lib/nginx/bellbuoy-files ",
+			"nginx (1.22)", "status.example.com platform;", "server 127.0.0.1:8080;", peer.PasswordCookie + "=", "/etc/nginx/conf.d", "path /var/lib/nginx/bellbuoy-files ",
 			"path /var/lib/nginx/bellbuoy-second ", "inactive=24h", "proxy_cache_lock_timeout 200ms;", "X-Forwarded-For $remote_addr;", "X-Forwarded-Proto $scheme;", "deploy/README.md",
 		},
 		"default.vcl": {
-			"Varnish (7.1)", `status\.example\.com`, `.host = "127.0.0.1";`, `.port = "8080";`, peer.PasswordCookie + "=", "/etc/varnish", "set req.http.X-Forwarded-For = client.ip;",
+			"Varnish (7.1)", `"status.example.com"`, `.host = "127.0.0.1";`, `.port = "8080";`, peer.PasswordCookie + "=", "/etc/varnish", "set req.http.X-Forwarded-For = client.ip;",
 			"std.port(server.ip) == 443", "deploy/README.md",
 		},
 	} {

@@ -18,7 +18,9 @@ import (
 // deploy/capacity.md computes machines from these. The kinds are BENCH_RECORDS (1,000) organizations, events with four entries
 // each, subscribers, deliveries of one event to all subscribers, whose mails become files, and posts of a monitoring tool that
 // open no event. The platform is stopped after each kind, because a stop moves the write-ahead logs into the databases. The
-// benchmark also reports the memory after a restart for each organization.
+// benchmark also reports the memory after a restart for each organization, and the processor time of a view: of each
+// organization's page for the first time, after a restart, and again, when the gateway has the pages in its memory; and of one
+// page by the same 8 visitors.
 //
 //	BENCH_RECORDS=1000 go test -run '^$' -bench '^BenchmarkCapacity$' -benchtime 1x ./deploy/standalone
 func BenchmarkCapacity(b *testing.B) {
@@ -62,14 +64,38 @@ func BenchmarkCapacity(b *testing.B) {
 		}
 		_, _ = p.atRest(base, data)
 		memory := p.resident()
+		pages := make([]string, n)
 		measure("organization", func() {
 			each(func(i int) error {
-				_, err := request(http.MethodPost, "/operator/v1/organizations", of.operator(), map[string]any{"name": fmt.Sprintf("Organization %d", i)})
-				return err
+				got, err := request(http.MethodPost, "/operator/v1/organizations", of.operator(), map[string]any{"name": fmt.Sprintf("Organization %d", i)})
+				if err != nil {
+					return err
+				}
+				var made struct{ Dashboard struct{ Slug string } }
+				got.into(b, &made)
+				pages[i] = "/d/" + made.Dashboard.Slug + "/"
+				return nil
 			})
 		})
 		b.ReportMetric((p.resident()-memory)*1024/float64(n), "KiB/organization")
 		b.ReportMetric(p.resident(), "MiB")
+		view := func(page func(i int) string) func() {
+			return func() {
+				each(func(i int) error {
+					_, err := request(http.MethodGet, page(i), "", nil)
+					return err
+				})
+			}
+		}
+		all := view(func(i int) string { return pages[i] })
+		measure("first-view", all)
+		measure("view-after-restart", all)
+		for kind, views := range map[string]func(){"view-of-all-pages": all, "view-of-one-page": view(func(int) string { return pages[0] })} {
+			all() // the gateway has the pages in its memory afterwards
+			processor := p.quiet()
+			views()
+			b.ReportMetric(ms(p.quiet()-processor)/float64(n), "ms-cpu/"+kind)
+		}
 		measure("event", func() {
 			each(func(i int) error {
 				var made struct{ Event struct{ ID string } }

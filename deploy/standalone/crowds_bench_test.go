@@ -205,8 +205,6 @@ func configured(b *testing.B, file, folder string, changes ...string) string {
 	return changed
 }
 
-const platformHost = `127\.0\.0\.1` // instead of status\.example\.com
-
 // startCachingNginx starts nginx with Debian's settings and with deploy/cache/nginx.conf, as deploy/README.md describes, and
 // returns its URL. Its worker_connections are for a crowd, as deploy/README.md says.
 func startCachingNginx(b *testing.B, origin string) string {
@@ -221,7 +219,7 @@ func startCachingNginx(b *testing.B, origin string) string {
 		b.Fatal(err)
 	}
 	configured(b, "../cache/nginx.conf", sites, "127.0.0.1:8080", origin, "listen 80 ", "listen "+address+" ", "127.0.0.1:8090", apitest.FreeAddress(b),
-		"/var/lib/nginx/", folder+"/", `status\.example\.com`, platformHost)
+		"/var/lib/nginx/", folder+"/", "status.example.com platform;", "127.0.0.1 platform;", "    listen [::]:80 default_server;\n", "")
 	test := fmt.Sprintf(`keepalive_requests 1000000000;
 client_body_temp_path %[1]s/body; proxy_temp_path %[1]s/proxy; fastcgi_temp_path %[1]s/fastcgi; uwsgi_temp_path %[1]s/uwsgi; scgi_temp_path %[1]s/scgi;
 `, folder)
@@ -246,7 +244,7 @@ func startVarnish(b *testing.B, origin string) string {
 	if err != nil {
 		b.Fatal(err)
 	}
-	file := configured(b, "../cache/default.vcl", b.TempDir(), `"127.0.0.1"`, `"`+host+`"`, `"8080"`, `"`+port+`"`, `status\.example\.com`, platformHost)
+	file := configured(b, "../cache/default.vcl", b.TempDir(), `"127.0.0.1"`, `"`+host+`"`, `"8080"`, `"`+port+`"`, `"status.example.com"`, `"127.0.0.1"`)
 	p := newProcess(b, "varnishd", "")
 	p.endWithTest("varnishd", "-F", "-j", "none", "-a", address, "-f", file, "-n", b.TempDir(), "-s", "malloc,64m")
 	p.start()
