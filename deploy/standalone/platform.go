@@ -182,32 +182,32 @@ func runParts(ctx context.Context, parts []part) error {
 // parts returns one part for each service and one for the gateway, in the order of names. Each part has the settings that
 // its separate binary would have.
 func (p *platform) parts() []part {
-	s := p.settings
+	s, others := p.settings, p.upstreams()
 	return []part{
 		bind(p, "identity", identity.Run, identity.Config{
 			Documents: p.documents, Kafka: p.kafka, Redis: p.redis, Secret: p.secret, Links: p.links,
-			Rates: s.Rates, SignOn: s.SignOn, EventsURL: p.url("events"),
+			Rates: s.Rates, SignOn: s.SignOn, EventsService: others.EventsService,
 		}),
 		bind(p, "events", events.Run, events.Config{
 			Documents: p.documents, Kafka: p.kafka, Secret: p.secret, Links: p.links, Redis: p.redis, Domains: s.Domains,
-			IdentityURL: p.url("identity"), SubscribersURL: p.url("subscribers"), IntegrationsURL: p.url("integrations"),
+			IdentityService: others.IdentityService, SubscribersService: others.SubscribersService, IntegrationsService: others.IntegrationsService,
 		}),
 		bind(p, "subscribers", subscribers.Run, subscribers.Config{
 			Documents: p.documents, Kafka: p.kafka, Secret: p.secret, Links: p.links, Redis: p.redis, Confirmation: s.Confirmation,
-			EventsURL: p.url("events"),
+			EventsService: others.EventsService,
 		}),
 		bind(p, "integrations", integrations.Run, integrations.Config{
 			Documents: p.documents, Kafka: p.kafka, Secret: p.secret, Links: p.links,
 			Receivers: s.Receivers, Suppression: s.Suppression, Providers: s.Providers, Redis: p.redis, Confirmation: s.Confirmation,
-			EventsURL: p.url("events"), IdentityURL: p.url("identity"),
+			EventsService: others.EventsService, IdentityService: others.IdentityService,
 		}),
 		bind(p, "delivery", delivery.Run, delivery.Config{
 			Documents: p.documents, Kafka: p.kafka, Secret: p.secret,
-			EventsURL: p.url("events"), IntegrationsURL: p.url("integrations"), SubscribersURL: p.url("subscribers"), IdentityURL: p.url("identity"),
+			EventsService: others.EventsService, IntegrationsService: others.IntegrationsService, SubscribersService: others.SubscribersService, IdentityService: others.IdentityService,
 			Receivers: s.Receivers, Sending: s.Sending, Mail: s.Mail, Texts: s.Texts, Data: s.Data,
 			Templates: s.Templates, Confirmation: s.Confirmation,
 		}),
-		bind(p, "console", console.Run, console.Config{Secret: p.secret, Links: p.links, Upstreams: p.upstreams()}),
+		bind(p, "console", console.Run, console.Config{Secret: p.secret, Links: p.links, Upstreams: others}),
 		bind(p, "gateway", gateway.Run, gateway.Config{
 			Process: boot.Process{Ready: map[string]func(context.Context) error{"disk": p.disk.check, "first start": func(context.Context) error {
 				if p.seeded.Load() {
@@ -216,7 +216,7 @@ func (p *platform) parts() []part {
 				return errors.New("The first start has not written credentials.json yet.")
 			}}},
 			Redis: p.redis, Secret: p.secret, Links: p.links, Proxies: s.Proxies, Cache: s.Cache, RedisInProcess: s.RedisURL == "",
-			Upstreams: p.upstreams(), ConsoleURL: p.url("console"),
+			Upstreams: others, ConsoleURL: p.url("console"),
 			OperatorToken: s.OperatorToken,
 		}),
 	}
@@ -224,8 +224,11 @@ func (p *platform) parts() []part {
 
 func (p *platform) upstreams() boot.Upstreams {
 	return boot.Upstreams{
-		IdentityURL: p.url("identity"), EventsURL: p.url("events"), SubscribersURL: p.url("subscribers"),
-		IntegrationsURL: p.url("integrations"), DeliveryURL: p.url("delivery"),
+		IdentityService:     boot.IdentityService{IdentityURL: p.url("identity")},
+		EventsService:       boot.EventsService{EventsURL: p.url("events")},
+		SubscribersService:  boot.SubscribersService{SubscribersURL: p.url("subscribers")},
+		IntegrationsService: boot.IntegrationsService{IntegrationsURL: p.url("integrations")},
+		DeliveryService:     boot.DeliveryService{DeliveryURL: p.url("delivery")},
 	}
 }
 

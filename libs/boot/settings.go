@@ -49,13 +49,32 @@ func (l Links) Hosts() ([]string, error) {
 	return hosts, nil
 }
 
+// Each of these is the address of a service, for the parts that call the service.
+type (
+	IdentityService struct {
+		IdentityURL string `name:"identity-url" env:"IDENTITY_URL" default:"http://identity:8080" check:"upstream" help:"URL of the identity service."`
+	}
+	EventsService struct {
+		EventsURL string `name:"events-url" env:"EVENTS_URL" default:"http://events:8080" check:"upstream" help:"URL of the events service."`
+	}
+	SubscribersService struct {
+		SubscribersURL string `name:"subscribers-url" env:"SUBSCRIBERS_URL" default:"http://subscribers:8080" check:"upstream" help:"URL of the subscribers service."`
+	}
+	IntegrationsService struct {
+		IntegrationsURL string `name:"integrations-url" env:"INTEGRATIONS_URL" default:"http://integrations:8080" check:"upstream" help:"URL of the integrations service."`
+	}
+	DeliveryService struct {
+		DeliveryURL string `name:"delivery-url" env:"DELIVERY_URL" default:"http://delivery:8080" check:"upstream" help:"URL of the delivery service."`
+	}
+)
+
 // Upstreams are the addresses of the services that the gateway and the console call.
 type Upstreams struct {
-	IdentityURL     string `name:"identity-url" env:"IDENTITY_URL" default:"http://identity:8080" check:"upstream" help:"Address of the identity service."`
-	EventsURL       string `name:"events-url" env:"EVENTS_URL" default:"http://events:8080" check:"upstream" help:"Address of the events service."`
-	SubscribersURL  string `name:"subscribers-url" env:"SUBSCRIBERS_URL" default:"http://subscribers:8080" check:"upstream" help:"Address of the subscribers service."`
-	IntegrationsURL string `name:"integrations-url" env:"INTEGRATIONS_URL" default:"http://integrations:8080" check:"upstream" help:"Address of the integrations service."`
-	DeliveryURL     string `name:"delivery-url" env:"DELIVERY_URL" default:"http://delivery:8080" check:"upstream" help:"Address of the delivery service."`
+	IdentityService     `embed:""`
+	EventsService       `embed:""`
+	SubscribersService  `embed:""`
+	IntegrationsService `embed:""`
+	DeliveryService     `embed:""`
 }
 
 // ByName returns the addresses by the names of the services.

@@ -83,9 +83,10 @@ func (c *Collection[T]) Insert(ctx context.Context, item T, messages ...topic.Me
 // returns. If another writer has replaced the record meanwhile, Update starts over until ctx ends. If change returns an
 // error, Update writes nothing and returns the error. If the error is fault.ErrUnchanged, Update writes nothing and
 // returns the record without an error. If there is no such record, it returns fault.NotFound. change may run several
-// times, so it must have no other effect. One exception is allowed: change may insert other records that only this
-// record refers to, if a later job deletes the unreferenced ones (parts of editions, services/events). change must not
-// write this record itself: such a write waits for two seconds and then makes Update start over.
+// times, so it must have no other effect. Two exceptions are allowed. change may insert other records that only this
+// record refers to, if a later job deletes the unreferenced ones (parts of editions, services/events). change may also
+// reserve numbers (Database.Next), because a number that no record gets does no harm. change must not write this record
+// itself: such a write waits for two seconds and then makes Update start over.
 func (c *Collection[T]) Update(ctx context.Context, key string, change func(*T) ([]topic.Message, error)) (T, error) {
 	defer c.span(&ctx, "update")()
 	return c.write(ctx, key, false, c.existing(change))

@@ -146,8 +146,7 @@ type Declaration struct {
 	ShardField string
 	// Sharded reports whether MongoDB can shard the collection now (see plan.Shape.Shards).
 	Sharded bool
-	// Scatter has the reasons of the indexes whose queries ask every shard, by the name of the index.
-	Scatter map[string]string
+	Indexes []Index
 }
 
 // DeclaredField is a field of a Declaration. Value returns the value of the field, in normal form, for a record, which is a
@@ -161,7 +160,7 @@ type DeclaredField struct {
 func (s *Schema[T]) declaration(shape *plan.Shape) Declaration {
 	out := Declaration{
 		Name: s.Name, Record: reflect.TypeFor[T](), Key: func(record any) string { return s.Key(record.(*T)) },
-		Whole: s.Shard.whole, ShardField: s.Shard.field, Sharded: shape.Shards(), Scatter: make(map[string]string),
+		Whole: s.Shard.whole, ShardField: s.Shard.field, Sharded: shape.Shards(), Indexes: s.Indexes,
 	}
 	if key := mongodb.ShardKey(shape); key != nil {
 		text, err := bson.MarshalExtJSON(key, false, false)
@@ -169,11 +168,6 @@ func (s *Schema[T]) declaration(shape *plan.Shape) Declaration {
 			panic(err)
 		}
 		out.Shard = string(text)
-	}
-	for _, ix := range s.Indexes {
-		if ix.Scatter != "" {
-			out.Scatter[ix.Name] = ix.Scatter
-		}
 	}
 	for _, f := range s.Fields {
 		out.Fields = append(out.Fields, DeclaredField{f.Name, f.Revision, func(record any) (any, error) { return plan.Normal(f.Value(record.(*T))) }})

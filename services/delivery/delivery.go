@@ -38,13 +38,13 @@ type Config struct {
 	boot.Texts     `embed:""`
 	boot.Templates `embed:""`
 
-	boot.Confirmation `embed:""`
+	boot.Confirmation        `embed:""`
+	boot.IntegrationsService `embed:""`
+	boot.EventsService       `embed:""`
+	boot.IdentityService     `embed:""`
+	boot.SubscribersService  `embed:""`
 
-	IntegrationsURL string `name:"integrations-url" env:"INTEGRATIONS_URL" default:"http://integrations:8080" check:"upstream" help:"URL of the integrations service."`
-	EventsURL       string `name:"events-url" env:"EVENTS_URL" default:"http://events:8080" check:"upstream" help:"URL of the events service."`
-	IdentityURL     string `name:"identity-url" env:"IDENTITY_URL" default:"http://identity:8080" check:"upstream" help:"URL of the identity service."`
-	SubscribersURL  string `name:"subscribers-url" env:"SUBSCRIBERS_URL" default:"http://subscribers:8080" check:"upstream" help:"URL of the subscribers service."`
-	Data            string `name:"data" env:"BELLBUOY_DATA" default:"./data" help:"Folder for mail and texts while SMTP_URL or SMS_URL is not set."`
+	Data string `name:"data" env:"BELLBUOY_DATA" default:"./data" help:"Folder for mail and texts while SMTP_URL or SMS_URL is not set."`
 
 	// StateTimeout sets dispatch.Parts.StateTimeout. Tests set it, because a request can take long on a busy machine.
 	StateTimeout time.Duration `kong:"-"`

@@ -7,6 +7,7 @@ import (
 	"context"
 	"net"
 	"strings"
+	"time"
 	_ "time/tzdata" // reports and pages use the time zones of dashboards, also on a system without time zone files
 
 	"github.com/bellbuoy/bellbuoy/libs/boot"
@@ -25,18 +26,20 @@ import (
 	"github.com/bellbuoy/bellbuoy/services/events/internal/store"
 )
 
-type Config struct {
-	boot.Process   `embed:""`
-	boot.Documents `embed:""`
-	boot.Kafka     `embed:""`
-	boot.Secret    `embed:""`
-	boot.Links     `embed:""`
-	boot.Redis     `embed:""`
-	boot.Domains   `embed:""`
+// schedulerInterval is short, because a run is one indexed query that mostly finds nothing.
+const schedulerInterval = time.Second
 
-	IdentityURL     string `name:"identity-url" env:"IDENTITY_URL" default:"http://identity:8080" check:"upstream" help:"URL of the identity service."`
-	SubscribersURL  string `name:"subscribers-url" env:"SUBSCRIBERS_URL" default:"http://subscribers:8080" check:"upstream" help:"URL of the subscribers service."`
-	IntegrationsURL string `name:"integrations-url" env:"INTEGRATIONS_URL" default:"http://integrations:8080" check:"upstream" help:"URL of the integrations service."`
+type Config struct {
+	boot.Process             `embed:""`
+	boot.Documents           `embed:""`
+	boot.Kafka               `embed:""`
+	boot.Secret              `embed:""`
+	boot.Links               `embed:""`
+	boot.Redis               `embed:""`
+	boot.Domains             `embed:""`
+	boot.IdentityService     `embed:""`
+	boot.SubscribersService  `embed:""`
+	boot.IntegrationsService `embed:""`
 
 	// Resolver looks up the TXT records of custom domains. If it is nil, the resolver of the system does.
 	Resolver *net.Resolver `kong:"-"`
@@ -96,11 +99,13 @@ func Run(ctx context.Context, c Config) error {
 	}
 	background := []func(context.Context) error{
 		s.Relay,
-		func(ctx context.Context) error { return events.RunScheduler(ctx, c.Log) },
-		func(ctx context.Context) error { return editions.RunPages(ctx, c.Log) },
+		s.Every(schedulerInterval, "The scheduler failed to take a step with a maintenance or a component. It tries again.", events.RunDue),
+		s.Every(schedulerInterval, "The scheduler failed to renew a page. It tries again.", editions.RunPages),
 	}
 	if addresses.NeedsProof {
-		background = append(background, func(ctx context.Context) error { return events.RunDomainProofs(ctx, c.Log, proofs) })
+		background = append(background, s.Every(schedulerInterval, "The check of a custom domain failed. It is repeated.", func(ctx context.Context) error {
+			return events.RunDomainProofs(ctx, proofs)
+		}))
 	}
 	return s.Serve(ctx, service.Work{
 		Topics:     service.Topics(topic.EventChanges, topic.ComponentChanges, topic.DashboardChanges, topic.Audit),

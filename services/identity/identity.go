@@ -25,16 +25,15 @@ import (
 
 // Config holds the service's settings.
 type Config struct {
-	boot.Process   `embed:""`
-	boot.Documents `embed:""`
-	boot.Kafka     `embed:""`
-	boot.Redis     `embed:""`
-	boot.Secret    `embed:""`
-	boot.Rates     `embed:""`
-	boot.Links     `embed:""`
-	boot.SignOn    `embed:""`
-
-	EventsURL string `name:"events-url" env:"EVENTS_URL" default:"http://events:8080" check:"upstream" help:"URL of the events service."`
+	boot.Process       `embed:""`
+	boot.Documents     `embed:""`
+	boot.Kafka         `embed:""`
+	boot.Redis         `embed:""`
+	boot.Secret        `embed:""`
+	boot.Rates         `embed:""`
+	boot.Links         `embed:""`
+	boot.SignOn        `embed:""`
+	boot.EventsService `embed:""`
 }
 
 // Operations declares what the service offers on the App and the operator interface.

@@ -115,12 +115,12 @@ func (p *platform) stopRedis() (addr string) {
 func (p *platform) run(set func(*identity.Config)) {
 	p.t.Helper()
 	config := identity.Config{
-		Documents: boot.Documents{DocumentsURL: p.records},
-		Kafka:     boot.Kafka{KafkaBrokers: []string{p.broker.Addr()}},
-		Redis:     boot.Redis{RedisURL: "redis://127.0.0.1:1/0"},
-		Secret:    boot.Secret{Secret: secret},
-		Links:     boot.Links{ConsoleBaseURL: "http://console.example.com"},
-		EventsURL: p.events.server.URL, Rates: boot.Rates{LegacyRatePerHour: 1000, AppRatePerMinute: 600},
+		Documents:     boot.Documents{DocumentsURL: p.records},
+		Kafka:         boot.Kafka{KafkaBrokers: []string{p.broker.Addr()}},
+		Redis:         boot.Redis{RedisURL: "redis://127.0.0.1:1/0"},
+		Secret:        boot.Secret{Secret: secret},
+		Links:         boot.Links{ConsoleBaseURL: "http://console.example.com"},
+		EventsService: boot.EventsService{EventsURL: p.events.server.URL}, Rates: boot.Rates{LegacyRatePerHour: 1000, AppRatePerMinute: 600},
 	}
 	if p.redis != nil {
 		config.RedisURL = apitest.Patient(p.redis.URL())

@@ -26,19 +26,18 @@ import (
 
 // Config holds the service's settings.
 type Config struct {
-	boot.Process      `embed:""`
-	boot.Documents    `embed:""`
-	boot.Kafka        `embed:""`
-	boot.Secret       `embed:""`
-	boot.Links        `embed:""`
-	boot.Receivers    `embed:""`
-	boot.Suppression  `embed:""`
-	boot.Providers    `embed:""`
-	boot.Redis        `embed:""`
-	boot.Confirmation `embed:""`
-
-	EventsURL   string `name:"events-url" env:"EVENTS_URL" default:"http://events:8080" check:"upstream" help:"URL of the events service."`
-	IdentityURL string `name:"identity-url" env:"IDENTITY_URL" default:"http://identity:8080" check:"upstream" help:"URL of the identity service."`
+	boot.Process         `embed:""`
+	boot.Documents       `embed:""`
+	boot.Kafka           `embed:""`
+	boot.Secret          `embed:""`
+	boot.Links           `embed:""`
+	boot.Receivers       `embed:""`
+	boot.Suppression     `embed:""`
+	boot.Providers       `embed:""`
+	boot.Redis           `embed:""`
+	boot.Confirmation    `embed:""`
+	boot.EventsService   `embed:""`
+	boot.IdentityService `embed:""`
 }
 
 // Operations declares what the service offers on the App interface.

@@ -85,8 +85,8 @@ func (p *platform) run(set func(*integrations.Config)) {
 		Kafka:     boot.Kafka{KafkaBrokers: []string{p.broker.Addr()}},
 		Secret:    boot.Secret{Secret: secret},
 		Redis:     boot.Redis{RedisURL: apitest.Patient(p.redis.URL())}, Confirmation: boot.Confirmation{ConfirmWithin: 48 * time.Hour},
-		Links:     boot.Links{AppBaseURL: "https://status.example.com"},
-		EventsURL: p.upstream.server.URL, IdentityURL: p.upstream.server.URL, Suppression: boot.Suppression{AlertAfter: 5, SuppressAfter: 10},
+		Links:         boot.Links{AppBaseURL: "https://status.example.com"},
+		EventsService: boot.EventsService{EventsURL: p.upstream.server.URL}, IdentityService: boot.IdentityService{IdentityURL: p.upstream.server.URL}, Suppression: boot.Suppression{AlertAfter: 5, SuppressAfter: 10},
 		Providers: boot.Providers{
 			TeamsWorkflowHosts: []string{"*.logic.azure.com"}, TeamsPlatformHosts: []string{"*.environment.api.powerplatform.com"},
 			TeamsConnectorHosts: []string{"*.webhook.office.com", "outlook.office.com"},

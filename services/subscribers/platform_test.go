@@ -101,12 +101,12 @@ func (p *platform) run() {
 
 func configure(documents, broker, events string) subscribers.Config {
 	config := subscribers.Config{
-		Documents: boot.Documents{DocumentsURL: documents},
-		Kafka:     boot.Kafka{KafkaBrokers: []string{broker}},
-		Secret:    boot.Secret{Secret: secret},
-		Links:     boot.Links{LegacyBaseURL: "https://api.status.example.com", AppBaseURL: "https://status.example.com"},
-		EventsURL: events,
-		Redis:     boot.Redis{RedisURL: "redis://127.0.0.1:1"}, Confirmation: boot.Confirmation{ConfirmWithin: 48 * time.Hour},
+		Documents:     boot.Documents{DocumentsURL: documents},
+		Kafka:         boot.Kafka{KafkaBrokers: []string{broker}},
+		Secret:        boot.Secret{Secret: secret},
+		Links:         boot.Links{LegacyBaseURL: "https://api.status.example.com", AppBaseURL: "https://status.example.com"},
+		EventsService: boot.EventsService{EventsURL: events},
+		Redis:         boot.Redis{RedisURL: "redis://127.0.0.1:1"}, Confirmation: boot.Confirmation{ConfirmWithin: 48 * time.Hour},
 	}
 	config.LogLevel = "info"
 	return config

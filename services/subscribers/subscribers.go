@@ -22,15 +22,14 @@ import (
 
 // Config holds the service's settings.
 type Config struct {
-	boot.Process      `embed:""`
-	boot.Documents    `embed:""`
-	boot.Kafka        `embed:""`
-	boot.Secret       `embed:""`
-	boot.Links        `embed:""`
-	boot.Redis        `embed:""`
-	boot.Confirmation `embed:""`
-
-	EventsURL string `name:"events-url" env:"EVENTS_URL" default:"http://events:8080" check:"upstream" help:"URL of the events service."`
+	boot.Process       `embed:""`
+	boot.Documents     `embed:""`
+	boot.Kafka         `embed:""`
+	boot.Secret        `embed:""`
+	boot.Links         `embed:""`
+	boot.Redis         `embed:""`
+	boot.Confirmation  `embed:""`
+	boot.EventsService `embed:""`
 }
 
 // Legacy returns the resources that the service offers on the legacy interface.

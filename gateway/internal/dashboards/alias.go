@@ -11,6 +11,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/gateway/internal/message"
 	"github.com/bellbuoy/bellbuoy/libs/coding"
 	"github.com/bellbuoy/bellbuoy/libs/peer"
+	"github.com/google/uuid"
 )
 
 // aliasesQuestion is a question for the alias table of a dashboard. The edition names the version of the table, so a
@@ -97,22 +98,11 @@ func (d *Dashboards) serveIncident(v *dashboardVisit) {
 	}
 	id := strings.TrimSuffix(strings.TrimPrefix(v.below, "incidents/"), "/")
 	switch {
-	case isUUID(id):
+	case len(id) == 36 && uuid.Validate(id) == nil: // not the other forms that Validate allows
 		v.move(v.home() + "events/" + id)
 	case d.checkAccess(v):
 		d.sendMissing(v)
 	}
-}
-
-// isUUID reports whether text is a UUID in its usual form, in upper or lower case.
-func isUUID(text string) bool {
-	for i, c := range []byte(text) {
-		isHyphen := i == 8 || i == 13 || i == 18 || i == 23
-		if isHyphen != (c == '-') || !isHyphen && !strings.ContainsRune("0123456789abcdefABCDEF", rune(c)) {
-			return false
-		}
-	}
-	return len(text) == 36
 }
 
 // saveAliases saves the alias table of an edition in Redis, compressed.

@@ -20,12 +20,13 @@ import (
 )
 
 // GoldenFile is a file with one line for each field of each collection of a store: the collection, the field, the
-// Revision, and a fingerprint of the values that the field computes.
+// Revision, and a fingerprint of the values that the field computes. It also has a line for each index, whose fingerprint
+// is its fields.
 const GoldenFile = "testdata/fields.golden"
 
-// Fields fails if the declared fields and their fingerprints differ from the lines of GoldenFile. With
+// Fields fails if the declared fields and indexes and their fingerprints differ from the lines of GoldenFile. With
 // APITEST_UPDATE=1 it writes the file. It does not write the file if the fingerprint of a field has changed while its
-// Revision has not. declare declares the collections of a store. values are constants that fields may depend on, such
+// Revision has not, or if an index has other fields and the same name. declare declares the collections of a store. values are constants that fields may depend on, such
 // as statuses: a fingerprint includes what the fields compute for each of them.
 func Fields(t *testing.T, declare func(*document.Database), values ...any) {
 	t.Helper()
@@ -36,7 +37,7 @@ func Fields(t *testing.T, declare func(*document.Database), values ...any) {
 	declare(db)
 	var lines []line
 	for _, c := range db.Declarations() {
-		lines = append(lines, fields(c, values)...)
+		lines = append(append(lines, fields(c, values)...), indexes(c)...)
 	}
 	golden, err := read()
 	if err != nil {
@@ -53,11 +54,27 @@ func Fields(t *testing.T, declare func(*document.Database), values ...any) {
 	}
 }
 
-// line is a line of GoldenFile.
+// line is a line of GoldenFile. The line of an index has the revision 0, and indexPrefix before the name.
 type line struct {
 	collection, field string
 	revision          int
 	fingerprint       string
+}
+
+const indexPrefix = "index:"
+
+// indexes returns the lines of the indexes of a collection.
+func indexes(c document.Declaration) []line {
+	return find.Values(c.Indexes, func(i document.Index) line {
+		text := strings.Join(i.Fields, ",")
+		if i.Unique {
+			text += ":unique"
+		}
+		if i.Words {
+			text += ":words"
+		}
+		return line{c.Name, indexPrefix + i.Name, 0, text}
+	})
 }
 
 func (l line) String() string {
@@ -74,6 +91,9 @@ func compare(golden, declared []line, update bool) (problems []string) {
 		old, found := known[l.name()]
 		delete(known, l.name())
 		switch {
+		case found && old != l && strings.HasPrefix(l.field, indexPrefix):
+			problems = append(problems, fmt.Sprintf("%s has other fields than before (%s, now %s): processes of the former version use the former index during an upgrade; "+
+				"give it another name, then run this test with APITEST_UPDATE=1", l.name(), old.fingerprint, l.fingerprint))
 		case found && old.revision == l.revision && old.fingerprint != l.fingerprint:
 			problems = append(problems, fmt.Sprintf("%s computes other values than before, but its Revision is still %d: stored records keep the former values; "+
 				"raise the Revision, then run this test with APITEST_UPDATE=1", l.name(), l.revision))

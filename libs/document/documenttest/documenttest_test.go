@@ -113,6 +113,26 @@ func TestFieldsThatComeAndGoAreWrittenToTheGoldenFile(t *testing.T) {
 	}
 }
 
+func TestAnIndexWithOtherFieldsNeedsAnotherName(t *testing.T) {
+	linesOf := func(index document.Index) []line {
+		return indexes(document.Declaration{Name: "tickets", Indexes: []document.Index{index}})
+	}
+	before := linesOf(document.Index{Name: "listed", Fields: []string{"state", "due"}})
+	for _, changed := range []document.Index{
+		{Name: "listed", Fields: []string{"due", "state"}}, {Name: "listed", Fields: []string{"state"}}, {Name: "listed", Fields: []string{"state", "due"}, Unique: true},
+	} {
+		for _, update := range []bool{false, true} {
+			if problems := compare(before, linesOf(changed), update); len(problems) != 1 || !strings.Contains(problems[0], "give it another name") {
+				t.Errorf("%+v with update %t: %q", changed, update, problems)
+			}
+		}
+		changed.Name = "listedBy"
+		if problems := compare(before, linesOf(changed), true); len(problems) > 0 {
+			t.Errorf("with another name: %q", problems)
+		}
+	}
+}
+
 func TestAShardKeyDependsOnOneMember(t *testing.T) {
 	for _, c := range []struct {
 		name    string

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"maps"
 	"os"
 	"reflect"
 	"slices"
@@ -60,11 +59,14 @@ func shardLines(c document.Declaration) string {
 	case !c.Sharded:
 		key += " later"
 	}
-	lines := fmt.Sprintf("%s\t-\t%s\n", c.Name, key)
-	for _, index := range slices.Sorted(maps.Keys(c.Scatter)) {
-		lines += fmt.Sprintf("%s\t%s\t%s\n", c.Name, index, c.Scatter[index])
+	lines := []string{fmt.Sprintf("%s\t-\t%s\n", c.Name, key)}
+	for _, index := range c.Indexes {
+		if index.Scatter != "" {
+			lines = append(lines, fmt.Sprintf("%s\t%s\t%s\n", c.Name, index.Name, index.Scatter))
+		}
 	}
-	return lines
+	slices.Sort(lines[1:])
+	return strings.Join(lines, "")
 }
 
 // shardMembers returns the members of a record that change the field of the shard key, and not the key of the record. There

@@ -115,12 +115,6 @@ type signOnPage struct {
 
 // signOnForm returns the form for a provider. profile is the profile of the member who fills in the form.
 func signOnForm(s *app.SignOn, profile app.Profile) *forms.Form {
-	set := func(value bool) []string {
-		if value {
-			return []string{"on"}
-		}
-		return nil
-	}
 	roles := rolesField()
 	roles.Name, roles.Label, roles.Required = "defaultRoles", "Roles of new members", false
 	secret := "The provider shows it once."
@@ -138,14 +132,14 @@ func signOnForm(s *app.SignOn, profile app.Profile) *forms.Form {
 		&forms.Field{Kind: forms.URL, Name: "issuer", Label: "Issuer", Required: true, Max: 500, Placeholder: "https://login.example.com", Hint: "The provider's address, as in its OpenID configuration.", Values: []string{current.Issuer}},
 		&forms.Field{Kind: forms.Text, Name: "clientId", Label: "Client ID", Required: true, Autocomplete: "off", Values: []string{current.ClientID}},
 		&forms.Field{Kind: forms.Password, Name: "clientSecret", Label: "Client secret", Required: s == nil, Max: 1000, Autocomplete: "off", Hint: secret},
-		&forms.Field{Kind: forms.Tick, Name: "createMembers", Label: "Create members at their first sign-in", Hint: "Otherwise only members whom you have invited can sign in.", Values: set(current.CreateMembers)},
+		&forms.Field{Kind: forms.Tick, Name: "createMembers", Label: "Create members at their first sign-in", Hint: "Otherwise only members whom you have invited can sign in.", Values: ticked(current.CreateMembers)},
 		roles,
 		&forms.Field{Kind: forms.Text, Name: "rolesClaim", Label: "Claim with roles", Max: 100, Hint: "Its values set the roles at each sign-in, by the table below.", Values: []string{current.RolesClaim}},
 		&forms.Field{Kind: forms.Area, Name: "roleMap", Label: "Roles by value of the claim", Max: 10000, Hint: "One line for each value: status-admins = admin, event", Values: []string{strings.TrimSpace(mapped.String())}},
-		&forms.Field{Kind: forms.Tick, Name: "enforced", Label: "Enforce single sign-on", Hint: "Members sign in with the provider only. One administrator must keep a password as the way back in.", Values: set(current.Enforced)})
+		&forms.Field{Kind: forms.Tick, Name: "enforced", Label: "Enforce single sign-on", Hint: "Members sign in with the provider only. One administrator must keep a password as the way back in.", Values: ticked(current.Enforced)})
 	form.Field("defaultRoles").Values = current.DefaultRoles
 	if profile.HasPassword {
-		form.Fields = append(form.Fields, &forms.Field{Kind: forms.Tick, Name: "keepPassword", Label: "Keep my password as this way back in", Hint: "You then may use it although single sign-on is enforced.", Values: set(profile.AllowPasswordAuth)})
+		form.Fields = append(form.Fields, &forms.Field{Kind: forms.Tick, Name: "keepPassword", Label: "Keep my password as this way back in", Hint: "You then may use it although single sign-on is enforced.", Values: ticked(profile.AllowPasswordAuth)})
 	}
 	return form
 }

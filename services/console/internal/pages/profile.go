@@ -9,12 +9,6 @@ import (
 )
 
 func profileForm(of app.Profile) *forms.Form {
-	set := func(value bool) []string {
-		if value {
-			return []string{"on"}
-		}
-		return nil
-	}
 	return forms.New("/profile", "Save changes",
 		&forms.Field{Kind: forms.Text, Name: "firstName", Label: "First name", Max: 100, Autocomplete: "given-name", Values: []string{of.FirstName}},
 		&forms.Field{Kind: forms.Text, Name: "lastName", Label: "Last name", Max: 100, Autocomplete: "family-name", Values: []string{of.LastName}},
@@ -22,7 +16,7 @@ func profileForm(of app.Profile) *forms.Form {
 		&forms.Field{Kind: forms.Text, Name: "timeZone", Label: "Time zone", Required: true, Max: 64, Hint: "Times in the console are in this zone, such as Europe/Berlin.", Members: []string{"preferences.timeZone"}, Values: []string{of.Preferences.TimeZone}},
 		&forms.Field{Kind: forms.Segments, Name: "theme", Label: "Theme", Required: true, Options: []forms.Option{{Value: "system", Label: "As the system"}, {Value: "light", Label: "Light"}, {Value: "dark", Label: "Dark"}}, Values: []string{of.Preferences.Theme}},
 		&forms.Field{Kind: forms.Segments, Name: "density", Label: "Rows in lists", Required: true, Options: []forms.Option{{Value: "comfortable", Label: "Comfortable"}, {Value: "compact", Label: "Compact"}}, Values: []string{of.Preferences.Density}},
-		&forms.Field{Kind: forms.Tick, Name: "shortcuts", Label: "Keyboard shortcuts", Hint: "Press ? on any page for the list.", Values: set(of.Preferences.Shortcuts)})
+		&forms.Field{Kind: forms.Tick, Name: "shortcuts", Label: "Keyboard shortcuts", Hint: "Press ? on any page for the list.", Values: ticked(of.Preferences.Shortcuts)})
 }
 
 // profile shows and changes the member's own profile.

@@ -111,7 +111,7 @@ func (a api) enter(c *gin.Context) error {
 	at := addressOf(c)
 	path := pathOf(at) + "/"
 	page, err := a.editions.Enter(c.Request.Context(), at, web.Caller(c).IP, c.Request.PostForm.Get("password"))
-	var many edition.TooManyTries
+	var many fault.Throttled
 	switch {
 	case errors.As(err, &many):
 		c.Header("Retry-After", strconv.Itoa(int(math.Ceil(many.Wait.Seconds()))))

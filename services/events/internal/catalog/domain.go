@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"slices"
 	"strings"
 	"time"
@@ -108,18 +107,16 @@ type DomainProofs struct {
 	Lookup func(ctx context.Context, name string) ([]string, error)
 }
 
-// RunDomainProofs checks custom domains that are not proven, until ctx ends. Several processes may run it at once.
-func (c *Catalog) RunDomainProofs(ctx context.Context, log *slog.Logger, proofs DomainProofs) error {
-	return Schedule(ctx, log, "The check of a custom domain failed. It is repeated.", func(ctx context.Context) error {
-		due := find.Query{Where: []find.Condition{find.Lte(FieldDueAt, c.now())}, Order: []find.Order{{Field: FieldDueAt}}}
-		rows, err := c.store.Dashboards.Keys(ctx, due)
-		return errors.Join(err, AtOnce(ctx, rows, func(row find.Row) error {
-			if err := c.proveDomains(ctx, row.Key, proofs); fault.UnlessMissing(err) != nil {
-				return fmt.Errorf("dashboard %s: %w", row.Key, err)
-			}
-			return nil
-		}))
-	})
+// RunDomainProofs checks the custom domains for which a check is due. Several processes may call it at once.
+func (c *Catalog) RunDomainProofs(ctx context.Context, proofs DomainProofs) error {
+	due := find.Query{Where: []find.Condition{find.Lte(FieldDueAt, c.now())}, Order: []find.Order{{Field: FieldDueAt}}}
+	rows, err := c.store.Dashboards.Keys(ctx, due)
+	return errors.Join(err, AtOnce(ctx, rows, func(row find.Row) error {
+		if err := c.proveDomains(ctx, row.Key, proofs); fault.UnlessMissing(err) != nil {
+			return fmt.Errorf("dashboard %s: %w", row.Key, err)
+		}
+		return nil
+	}))
 }
 
 // proveDomains checks each host of the dashboard for which a check is due. A host without the TXT record, and a name

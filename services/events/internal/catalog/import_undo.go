@@ -65,6 +65,7 @@ func (c *Catalog) deleteImported(ctx context.Context, command Command, runID str
 			if chosen = record.Deleted; len(earlier) == 0 {
 				writes[0].Messages = audit.Entry(audit.From(ctx), ActionImportDelete, c.now(), &record, nil)
 			}
+			// If this function runs again, or its writes fail, the marks are missing without harm: the events still exist.
 			_, err := c.store.DeletedImports.DeleteMany(ctx, find.Query{Where: []find.Condition{find.In(FieldID, again...)}})
 			return writes, err
 		})

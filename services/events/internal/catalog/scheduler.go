@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"slices"
 	"time"
 
@@ -15,41 +14,19 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-const (
-	schedulerInterval = time.Second // short, because a run is one indexed query that mostly finds nothing
-	// stepsAtOnce is how many steps run at the same time. Concurrent steps of events on the same page share one
-	// edition, so that visitors soon see the steps even if many are due at once.
-	stepsAtOnce = 16
-)
+// stepsAtOnce is how many steps run at the same time. Concurrent steps of events on the same page share one edition, so
+// that visitors soon see the steps even if many are due at once.
+const stepsAtOnce = 16
 
-// RunScheduler starts maintenances with AutoStart, ends maintenances with AutoEnd, sends the reminders of maintenances, and
-// ends states by hand whose Until is past. It returns when ctx ends. It notifies the channels in Event.Announced. Several
-// processes may run it at once.
-func (c *Catalog) RunScheduler(ctx context.Context, log *slog.Logger) error {
-	return Schedule(ctx, log, "The scheduler failed to take a step with a maintenance or a component. It tries again.", func(ctx context.Context) error {
-		return errors.Join(c.runDue(ctx), c.endDueOverrides(ctx))
-	})
+// RunDue starts maintenances with AutoStart, ends maintenances with AutoEnd, sends the reminders of maintenances, and
+// ends states by hand whose Until is past. It notifies the channels in Event.Announced. Several processes may call it at
+// once.
+func (c *Catalog) RunDue(ctx context.Context) error {
+	return errors.Join(c.takeSteps(ctx), c.endDueOverrides(ctx))
 }
 
-// Schedule calls run at once and then every schedulerInterval until ctx ends. It logs an error of run with the message
-// failed.
-func Schedule(ctx context.Context, log *slog.Logger, failed string, run func(context.Context) error) error {
-	ticker := time.NewTicker(schedulerInterval)
-	defer ticker.Stop()
-	for {
-		if err := run(ctx); err != nil && ctx.Err() == nil {
-			log.WarnContext(ctx, failed, "error", err)
-		}
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-ticker.C:
-		}
-	}
-}
-
-// runDue takes every step of an event that is due. If a step fails, the other steps are still taken.
-func (c *Catalog) runDue(ctx context.Context) error {
+// takeSteps takes every step of an event that is due. If a step fails, the other steps are still taken.
+func (c *Catalog) takeSteps(ctx context.Context) error {
 	type owned struct{ organization, id string }
 	var due []owned
 	err := c.store.Events.Each(ctx, find.Query{

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"slices"
 	"strings"
 	"testing"
@@ -67,7 +66,7 @@ func (p plan) run(t *testing.T) ([]string, Event) {
 			continue
 		}
 		for events.messages = nil; ; events.messages = nil {
-			if err := c.runDue(t.Context()); err != nil {
+			if err := c.takeSteps(t.Context()); err != nil {
 				t.Fatal(err)
 			}
 			if len(events.messages) == 0 {
@@ -184,36 +183,29 @@ func TestLegacyStepsHaveNoEntry(t *testing.T) {
 	}
 }
 
-// TestSchedulerLooksEverySecond checks in virtual time that a step is taken at most one interval after its time.
-func TestSchedulerLooksEverySecond(t *testing.T) {
+// TestAStepIsTakenAtItsTime checks in virtual time that a maintenance starts at its planned time and not before.
+func TestAStepIsTakenAtItsTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		start := time.Now().UTC().Add(time.Hour)
 		events := &oneEvent{event: *stored(Maintenance, Planning, nil)}
 		events.event.OrganizationID, events.event.ScheduledStartAt, events.event.AutoStart = "acme", &start, true
 		c := New(Store{Events: events, Components: oneComponent{}, Dashboards: noDashboards{}, Next: func(context.Context, string, int64) (int64, error) { return 1, nil }},
 			nil, unpublished{}, func() time.Time { return time.Now().UTC() })
-		ctx, cancel := context.WithCancel(t.Context())
 		status := func() Status {
-			synctest.Wait()
-			event, err := c.ChangeEvent(ctx, Command{Organization: "acme"}, "id", func(*EventEdit) error { return nil })
-			if err != nil {
+			failed := c.RunDue(t.Context())
+			event, err := c.ChangeEvent(t.Context(), Command{Organization: "acme"}, "id", func(*EventEdit) error { return nil })
+			if err := errors.Join(failed, err); err != nil {
 				t.Error(err)
 			}
 			return event.Status
 		}
-		ended := make(chan error)
-		go func() { ended <- c.RunScheduler(ctx, slog.New(slog.DiscardHandler)) }()
 		time.Sleep(time.Hour - time.Millisecond)
 		if got := status(); got != Planning {
 			t.Errorf("before its time it is %s", got)
 		}
-		time.Sleep(schedulerInterval)
+		time.Sleep(time.Millisecond)
 		if got := status(); got != Started {
-			t.Errorf("after its time it is %s", got)
-		}
-		cancel()
-		if err := <-ended; err != nil {
-			t.Error(err)
+			t.Errorf("at its time it is %s", got)
 		}
 	})
 }

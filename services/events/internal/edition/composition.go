@@ -68,16 +68,11 @@ func (m *composition) put(event shownEvent) {
 	}
 }
 
-// drop removes an event from the state and returns it. It returns the zero shownEvent if the state does not have the
-// event.
-func (m *composition) drop(id string) shownEvent {
-	at, in := m.state.chunks.find(id)
-	if at < 0 {
-		return shownEvent{}
+// drop removes an event from the state. It does nothing if the state does not have the event.
+func (m *composition) drop(id string) {
+	if at, _ := m.state.chunks.find(id); at >= 0 {
+		m.state.chunks = m.state.chunks.without(at, func(e shownEvent) bool { return e.Event.ID == id })
 	}
-	former := m.state.chunks[at].events[in]
-	m.state.chunks = m.state.chunks.without(at, func(e shownEvent) bool { return e.Event.ID == id })
-	return former
 }
 
 func (m *composition) since(at time.Time) {

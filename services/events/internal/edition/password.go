@@ -2,20 +2,14 @@ package edition
 
 import (
 	"context"
-	"time"
 
 	"github.com/bellbuoy/bellbuoy/libs/fault"
 	"github.com/bellbuoy/bellbuoy/libs/seal"
 	"github.com/bellbuoy/bellbuoy/services/events/internal/catalog"
 )
 
-// TooManyTries is the error for a password that is not compared, because too many wrong passwords were tried.
-type TooManyTries struct{ Wait time.Duration }
-
-func (TooManyTries) Error() string { return "Too many wrong passwords were tried. Try again later." }
-
 // Enter returns the page of a dashboard if the password is right. It returns Forbidden for a wrong password,
-// TooManyTries after too many wrong passwords, and NotFound for a page without a password.
+// fault.Throttled after too many wrong passwords, and NotFound for a page without a password.
 func (e *Editions) Enter(ctx context.Context, at Address, ip, password string) (PublishedPage, error) {
 	page, err := e.enabledPage(ctx, at)
 	if err != nil {
@@ -29,7 +23,7 @@ func (e *Editions) Enter(ctx context.Context, at Address, ip, password string) (
 		return PublishedPage{}, noFile()
 	}
 	if wait := e.Tries.Try(ctx, ip, dashboard.ID); wait > 0 {
-		return PublishedPage{}, TooManyTries{wait}
+		return PublishedPage{}, fault.Throttled{Wait: wait}
 	}
 	var right bool
 	if err := catalog.Hashing(ctx, func() { right = seal.CheckPassword(dashboard.Access.PasswordHash, password) }); err != nil {

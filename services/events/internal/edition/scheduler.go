@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"time"
 
 	"github.com/bellbuoy/bellbuoy/libs/fault"
@@ -38,14 +37,10 @@ func (p *PublishedPage) expires() *time.Time {
 	return p.ExpiresAt
 }
 
-// RunPages renders the pages that the passing of time changes, and deletes former editions, until ctx ends. Several
-// processes may run it at once: only the process that has claimed a due page renders or sweeps the page.
-func (e *Editions) RunPages(ctx context.Context, log *slog.Logger) error {
-	return catalog.Schedule(ctx, log, "The scheduler failed to renew a page. It tries again.", e.runDuePages)
-}
-
-// runDuePages renews every page that is due. If a page fails, the others are still renewed.
-func (e *Editions) runDuePages(ctx context.Context) error {
+// RunPages renders the pages that the passing of time changes, and deletes former editions. If a page fails, the others
+// are still renewed. Several processes may call it at once: only the process that has claimed a due page renders or sweeps
+// the page.
+func (e *Editions) RunPages(ctx context.Context) error {
 	rows, err := e.store.Pages.Keys(ctx, find.Query{
 		Where: []find.Condition{find.Lte(catalog.FieldDueAt, e.Now())}, Order: []find.Order{{Field: catalog.FieldDueAt}},
 	})

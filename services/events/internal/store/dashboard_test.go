@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -188,20 +187,16 @@ func TestDashboardIsDeletedWhileItsPageIsRendered(t *testing.T) {
 				t.Errorf("the page: %v", err)
 			}
 			ahead.Store(int64(6 * time.Minute))
-			ctx, stop := context.WithCancel(t.Context())
-			ran := make(chan error, 1)
-			go func() { ran <- catalogs.RunPages(ctx, slog.New(slog.DiscardHandler)) }()
 			query := find.Query{Where: []find.Condition{find.Eq(edition.FieldDashboard, goes.ID)}}
 			apitest.Eventually(t, "nothing is left", func() bool {
+				if err := catalogs.RunPages(t.Context()); err != nil {
+					t.Fatal(err)
+				}
 				parts, err := records.Parts.Keys(t.Context(), query)
 				files, failed := records.Files.Keys(t.Context(), query)
 				_, gone := records.Pages.Get(t.Context(), goes.ID)
 				return errors.Join(err, failed) == nil && len(parts) == 0 && len(files) == 0 && fault.Is(gone, fault.NotFound)
 			})
-			stop()
-			if err := <-ran; err != nil {
-				t.Error(err)
-			}
 		})
 	}
 }
@@ -327,12 +322,10 @@ func TestPartsOfARenderingThatIsRepeatedAreDeleted(t *testing.T) {
 		t.Fatal("no rendering was repeated")
 	}
 	ahead.Store(int64(6 * time.Minute))
-	ctx, stop := context.WithCancel(t.Context())
-	ran := make(chan error, 1)
-	go func() { ran <- c.RunPages(ctx, slog.New(slog.DiscardHandler)) }()
-	apitest.Eventually(t, "the parts of the repeated renderings are deleted", func() bool { return unused() == 0 })
-	stop()
-	if err := <-ran; err != nil {
-		t.Error(err)
-	}
+	apitest.Eventually(t, "the parts of the repeated renderings are deleted", func() bool {
+		if err := c.RunPages(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		return unused() == 0
+	})
 }

@@ -204,9 +204,9 @@ func editedOrganization(ctx context.Context, now time.Time, before, after *Organ
 }
 
 func (p OrganizationPatch) apply(o *Organization) {
-	override(&o.Name, p.Name.Pointer())
-	override(&o.Plan, p.Plan.Pointer())
-	override(&o.RequireTwoFactor, p.RequireTwoFactor.Pointer())
+	optional.Assign(&o.Name, p.Name.Pointer())
+	optional.Assign(&o.Plan, p.Plan.Pointer())
+	optional.Assign(&o.RequireTwoFactor, p.RequireTwoFactor.Pointer())
 	p.LegacyPerHour.SetNullable(&o.Overrides.LegacyPerHour)
 	p.AppPerMinute.SetNullable(&o.Overrides.AppPerMinute)
 	p.UniqueEndpoints.SetNullable(&o.Overrides.UniqueEndpoints)

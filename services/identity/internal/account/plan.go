@@ -1,6 +1,9 @@
 package account
 
-import "github.com/bellbuoy/bellbuoy/libs/fault"
+import (
+	"github.com/bellbuoy/bellbuoy/libs/fault"
+	"github.com/bellbuoy/bellbuoy/libs/optional"
+)
 
 // Plan is the name of the plan that an organization has booked.
 type Plan string
@@ -65,19 +68,12 @@ type Overrides struct {
 // Terms returns the terms of the organization: the terms of its plan with its overrides.
 func (a *Accounts) Terms(o Organization) Terms {
 	terms := a.plans[o.Plan]
-	override(&terms.Limits.LegacyPerHour, o.Overrides.LegacyPerHour)
-	override(&terms.Limits.AppPerMinute, o.Overrides.AppPerMinute)
-	override(&terms.Limits.UniqueEndpoints, o.Overrides.UniqueEndpoints)
-	override(&terms.Limits.MaxDashboards, o.Overrides.MaxDashboards)
-	override(&terms.Features.API, o.Overrides.API)
-	override(&terms.Features.Integrations, o.Overrides.Integrations)
-	override(&terms.Features.UptimeReports, o.Overrides.UptimeReports)
+	optional.Assign(&terms.Limits.LegacyPerHour, o.Overrides.LegacyPerHour)
+	optional.Assign(&terms.Limits.AppPerMinute, o.Overrides.AppPerMinute)
+	optional.Assign(&terms.Limits.UniqueEndpoints, o.Overrides.UniqueEndpoints)
+	optional.Assign(&terms.Limits.MaxDashboards, o.Overrides.MaxDashboards)
+	optional.Assign(&terms.Features.API, o.Overrides.API)
+	optional.Assign(&terms.Features.Integrations, o.Overrides.Integrations)
+	optional.Assign(&terms.Features.UptimeReports, o.Overrides.UptimeReports)
 	return terms
-}
-
-// override sets *field to *by if by is not nil.
-func override[T any](field *T, by *T) {
-	if by != nil {
-		*field = *by
-	}
 }

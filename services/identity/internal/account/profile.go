@@ -74,9 +74,9 @@ func (p ProfilePatch) user() UserPatch {
 
 func (p ProfilePatch) apply(u *User) {
 	p.user().apply(u)
-	override(&u.Preferences.TimeZone, p.TimeZone.Pointer())
-	override(&u.Preferences.Theme, p.Theme.Pointer())
-	override(&u.Preferences.Density, p.Density.Pointer())
+	optional.Assign(&u.Preferences.TimeZone, p.TimeZone.Pointer())
+	optional.Assign(&u.Preferences.Theme, p.Theme.Pointer())
+	optional.Assign(&u.Preferences.Density, p.Density.Pointer())
 	if p.Shortcuts.Sent {
 		u.Preferences.NoShortcuts = !p.Shortcuts.Value
 	}

@@ -2,7 +2,6 @@ package account
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"time"
 
@@ -189,10 +188,10 @@ func (p UserPatch) sent() bool {
 }
 
 func (p UserPatch) apply(u *User) {
-	override(&u.FirstName, p.FirstName.Pointer())
-	override(&u.LastName, p.LastName.Pointer())
-	override(&u.Email, p.Email.Pointer())
-	override(&u.Disabled, p.Disabled.Pointer())
+	optional.Assign(&u.FirstName, p.FirstName.Pointer())
+	optional.Assign(&u.LastName, p.LastName.Pointer())
+	optional.Assign(&u.Email, p.Email.Pointer())
+	optional.Assign(&u.Disabled, p.Disabled.Pointer())
 	if p.Roles.Sent {
 		u.Roles = slices.Clone(p.Roles.Value)
 	}
@@ -268,16 +267,12 @@ func (a *Accounts) deleteUser(ctx context.Context, id string, allow func(User) e
 // removeUser removes the record of a deleted user. If the keys are not void at the gateways yet, because the deletion
 // was repeated, it does not remove the record. The repeated deletion or Sweep removes it later.
 func (a *Accounts) removeUser(ctx context.Context, id string) error {
-	err := a.Store.Users.Delete(ctx, id, func(u *User) ([]topic.Message, error) {
+	return fault.UnlessMissing(a.Store.Users.Delete(ctx, id, func(u *User) ([]topic.Message, error) {
 		if u.StaleSince != nil {
 			return nil, fault.ErrUnchanged
 		}
 		return nil, nil
-	})
-	if errors.Is(err, fault.ErrUnchanged) {
-		return nil
-	}
-	return fault.UnlessMissing(err)
+	}))
 }
 
 // Second returns the time in whole seconds, as FieldCreatedAt and FieldLastLoginAt store it, or nil for nil.

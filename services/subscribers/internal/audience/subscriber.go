@@ -92,9 +92,6 @@ const (
 	Unsubscribed State = "unsubscribed"
 )
 
-// States returns all states.
-func States() []State { return []State{Confirmed, Unconfirmed, Paused, Suppressed, Unsubscribed} }
-
 // SubscriberID returns the id of the subscriber of an address on a dashboard. It is a UUID v7 with the time of the
 // address's id. Instead of random bits it has a digest of both ids.
 func SubscriberID(dashboard, address string) string {
