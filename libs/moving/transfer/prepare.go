@@ -187,32 +187,34 @@ func Split(set *lines.Set) []*lines.Set {
 }
 
 // subscriberPieces returns the pieces of subscribers. Rows that are unsubscribed come last: the platform suppresses
-// their addresses, unless an address is confirmed on another dashboard by then. The rows of an address with several
-// rows on a dashboard stay in their order, because the platform applies the first row of an address in a request.
+// their addresses, unless an address is confirmed on another dashboard by then. Up to maxRows rows of an address on a
+// dashboard are in one piece, in their order, because the platform applies the first row of an address in a request.
 func subscriberPieces(all []lines.Subscriber) (pieces []*lines.Set) {
-	count := map[[3]string]int{}
-	place := func(s lines.Subscriber) [3]string {
-		return [3]string{s.DashboardID, s.Channel, strings.ToLower(s.Address)}
-	}
+	rows := map[[3]string][]lines.Subscriber{} // by dashboard, channel and address
+	var places [][3]string
 	for _, s := range all {
-		count[place(s)]++
+		place := [3]string{s.DashboardID, s.Channel, strings.ToLower(s.Address)}
+		if rows[place] == nil {
+			places = append(places, place)
+		}
+		rows[place] = append(rows[place], s)
 	}
 	for _, last := range []bool{false, true} {
-		of := map[[2]string][]lines.Subscriber{}
+		of := map[[2]string][][]lines.Subscriber{}
 		var groups [][2]string
-		for _, s := range all {
-			if (s.State == "unsubscribed" && count[place(s)] == 1) != last {
+		for _, place := range places {
+			if (rows[place][0].State == "unsubscribed" && len(rows[place]) == 1) != last {
 				continue
 			}
-			group := [2]string{s.DashboardID, s.Channel}
+			group := [2]string(place[:2])
 			if len(of[group]) == 0 {
 				groups = append(groups, group)
 			}
-			of[group] = append(of[group], s)
+			of[group] = slices.AppendSeq(of[group], slices.Chunk(rows[place], maxRows))
 		}
 		for _, group := range groups {
-			for _, part := range chunks(of[group], maxRows, maxRowBytes, rowSize) {
-				pieces = append(pieces, &lines.Set{Subscribers: part})
+			for _, part := range chunks(of[group], maxRows, maxRowBytes, rowsSize) {
+				pieces = append(pieces, &lines.Set{Subscribers: slices.Concat(part...)})
 			}
 		}
 	}
@@ -243,5 +245,11 @@ func sizeOf(e lines.Event) int {
 	return len(line)
 }
 
-// rowSize returns an estimate of the size in bytes of a subscriber's row, in which each component is a uuid.
-func rowSize(s lines.Subscriber) int { return 200 + len(s.Address) + 40*len(s.Components) }
+// rowsSize returns an estimate of the size in bytes of the rows of subscribers, in which each component is a uuid. It counts at least
+// maxRowBytes/maxRows bytes for a row, so that rows of at most maxRowBytes are at most maxRows.
+func rowsSize(rows []lines.Subscriber) (size int) {
+	for _, s := range rows {
+		size += max(maxRowBytes/maxRows, 200+len(s.Address)+40*len(s.Components))
+	}
+	return size
+}

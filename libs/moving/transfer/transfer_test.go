@@ -136,6 +136,40 @@ func TestRowsThatUnsubscribedAreWrittenLast(t *testing.T) {
 	}
 }
 
+// The platform applies the first row of an address in a request. In a later request, another row of the address would change the
+// subscriber.
+func TestTheRowsOfAnAddressAreInOnePiece(t *testing.T) {
+	set := &lines.Set{}
+	for i := range 2500 {
+		set.Subscribers = append(set.Subscribers, lines.Subscriber{Key: fmt.Sprintf("x:s:%d", i), DashboardID: "a", Channel: "email", Address: fmt.Sprintf("a%d@example.com", i), State: "confirmed"})
+	}
+	for row, first := range map[int]int{1000: 999, 1999: 3, 2499: 0} {
+		set.Subscribers[row].Address, set.Subscribers[row].State = strings.ToUpper(set.Subscribers[first].Address), "unsubscribed"
+	}
+	var got []string
+	rows := 0
+	in := map[string]int{} // piece by address
+	for at, piece := range transfer.Split(set) {
+		rows += len(piece.Subscribers)
+		if len(piece.Subscribers) > 1000 {
+			t.Errorf("a piece has %d rows", len(piece.Subscribers))
+		}
+		for _, s := range piece.Subscribers {
+			address := strings.ToLower(s.Address)
+			if before, twice := in[address]; twice {
+				got = append(got, s.Key)
+				if before != at {
+					t.Errorf("rows of %s are in the pieces %d and %d", address, before, at)
+				}
+			}
+			in[address] = at
+		}
+	}
+	if slices.Sort(got); rows != 2500 || !slices.Equal(got, []string{"x:s:1000", "x:s:1999", "x:s:2499"}) {
+		t.Errorf("%d rows; the second rows of addresses are %v", rows, got)
+	}
+}
+
 // answers is a Sender that returns these errors, one after the other, and then nil.
 type answers struct {
 	errors []error
