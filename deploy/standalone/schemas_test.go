@@ -11,6 +11,7 @@ import (
 	"github.com/goccy/go-yaml"
 
 	"github.com/bellbuoy/bellbuoy/libs/moving/lines"
+	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
 
 // schema is an object in the document of the App interface.
@@ -75,6 +76,22 @@ func TestALineHasEachMemberOfItsRecord(t *testing.T) {
 			if !slices.Contains(members, member) || slices.Contains(line, member) {
 				t.Errorf("%s of %s is named as missing in %v, and is not", member, name, of.line)
 			}
+		}
+	}
+}
+
+// Lines have each channel with recipients. Without a channel of endpoints, an export would not warn of its URLs, and an undo would
+// delete a dashboard with such endpoints.
+func TestLinesHaveEachChannel(t *testing.T) {
+	t.Parallel()
+	for service, channels := range map[topic.RecipientService][]string{topic.Subscribers: lines.SubscriberChannels(), topic.Integrations: lines.EndpointChannels()} {
+		for _, channel := range topic.ChannelsOf(service) {
+			if !slices.Contains(channels, string(channel)) {
+				t.Errorf("libs/moving/lines/check.go lacks the channel %s of %s", channel, service)
+			}
+		}
+		if len(channels) > len(topic.ChannelsOf(service)) {
+			t.Errorf("libs/moving/lines/check.go has the channels %v of %s", channels, service)
 		}
 	}
 }

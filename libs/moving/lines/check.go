@@ -40,9 +40,7 @@ var (
 	severities          = []string{"", "minor_performance", "major_performance", "minor_outage", "major_outage"}
 	impacts             = []string{"operational", "degraded_performance", "partial_outage", "major_outage", "under_maintenance"}
 	locales             = append(words.Tags(), "")
-	subscriberChannels  = []string{"email", "sms", "whatsapp"}
 	subscriberStates    = []string{"confirmed", "unconfirmed", "quarantined", "unsubscribed"}
-	endpointChannels    = []string{"webhook", "teams", "gchat", "slack", "discord"}
 	formats             = []string{"", "bellbuoy", "statuspage", "slack"}
 
 	keyForm    = regexp.MustCompile(`^[a-z0-9-]+:[^:\s]+:\S(.*\S)?$`)
@@ -52,6 +50,13 @@ var (
 	colorForm  = regexp.MustCompile(`^#[0-9A-Fa-f]{6}$`)
 	numberForm = regexp.MustCompile(`^\+[1-9][0-9]{5,14}$`)
 )
+
+// SubscriberChannels returns the channels of subscribers. This package does not import the packages of the platform, so a test compares
+// its channels with those of the platform.
+func SubscriberChannels() []string { return []string{"email", "sms", "whatsapp"} }
+
+// EndpointChannels returns the channels of endpoints.
+func EndpointChannels() []string { return []string{"webhook", "teams", "gchat", "slack", "discord"} }
 
 // IsSlug reports whether a dashboard can have the text as its slug.
 func IsSlug(text string) bool { return slugForm.MatchString(text) }
@@ -265,7 +270,7 @@ func (c *checker) dashboard(d *Dashboard) {
 		c.that((a.Mode == "ipAllowlist") == (len(a.AllowedIPs) > 0), "access.allowedIps", "belongs to the mode ipAllowlist")
 	}
 	for channel := range d.Subscriptions {
-		c.word("subscriptions", channel, slices.Concat(subscriberChannels, endpointChannels))
+		c.word("subscriptions", channel, slices.Concat(SubscriberChannels(), EndpointChannels()))
 	}
 	c.publicID(d.PublicID)
 	for _, id := range d.GroupPublicIDs {
@@ -358,7 +363,7 @@ func (c *checker) times(e *Event) {
 	case nil, bool:
 	case map[string]any:
 		for channel, on := range later {
-			c.word("notifyLater", channel, slices.Concat(subscriberChannels, endpointChannels))
+			c.word("notifyLater", channel, slices.Concat(SubscriberChannels(), EndpointChannels()))
 			_, ok := on.(bool)
 			c.that(ok, "notifyLater."+channel, "must be true or false")
 		}
@@ -397,7 +402,7 @@ func (c *checker) timeline(e *Event, components, statuses []string) {
 }
 
 func (c *checker) subscriber(r *Subscriber) {
-	c.word("channel", r.Channel, subscriberChannels)
+	c.word("channel", r.Channel, SubscriberChannels())
 	_, err := mail.ParseAddress(r.Address)
 	c.that(r.Channel != "email" || err == nil && !strings.ContainsAny(r.Address, "<> "), "address", "is no mail address")
 	c.that(r.Channel == "email" || numberForm.MatchString(r.Address), "address", "must be a telephone number with + and country code")
@@ -410,7 +415,7 @@ func (c *checker) subscriber(r *Subscriber) {
 }
 
 func (c *checker) endpoint(r *Endpoint) {
-	c.word("channel", r.Channel, endpointChannels)
+	c.word("channel", r.Channel, EndpointChannels())
 	parsed, err := url.Parse(r.URL)
 	c.that(err == nil && parsed.Host != "" && (parsed.Scheme == "https" || parsed.Scheme == "http") && len(r.URL) <= 2048, "url", "must be an http or https URL of at most 2048 characters")
 	c.home(r.DashboardID)

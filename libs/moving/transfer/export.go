@@ -289,7 +289,7 @@ var suppressedStates = map[string]string{"unsubscribed": "unsubscribed", "bounce
 
 func (x *export) exportSubscribers(ctx context.Context, all []settings) error {
 	for _, d := range all {
-		for _, channel := range []string{"email", "sms", "whatsapp"} {
+		for _, channel := range lines.SubscriberChannels() {
 			err := each(ctx, x.sender, "/app/subscribers/"+channel, "subscribers", url.Values{"dashboardId": {d.text("id")}}, func(s subscriber) error {
 				line := lines.Subscriber{
 					Key: "bellbuoy:" + channel + ":" + s.Email + s.Phone, DashboardID: x.dashboards[d.text("id")], Channel: channel, Address: s.Email + s.Phone,
@@ -332,7 +332,7 @@ func (x *export) exportSubscribers(ctx context.Context, all []settings) error {
 // exportEndpoints adds a warning for each endpoint, because no response has the URL.
 func (x *export) exportEndpoints(ctx context.Context, all []settings) error {
 	for _, d := range all {
-		for _, channel := range []string{"webhook", "teams", "gchat", "slack", "discord"} {
+		for _, channel := range lines.EndpointChannels() {
 			err := each(ctx, x.sender, endpointsPath(channel), "endpoints", url.Values{"dashboardId": {d.text("id")}}, func(e endpoint) error {
 				x.set.Warn("bellbuoy:endpoint:"+e.URLHash, "url", fmt.Sprintf("the URL (%s, %s) is a secret that no response has; create the endpoint again", channel, e.URLDisplay))
 				return nil

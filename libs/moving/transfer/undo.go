@@ -11,6 +11,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/bellbuoy/bellbuoy/libs/moving/lines"
 )
 
 // Undone says what Undo has done with a record.
@@ -301,10 +303,10 @@ type listOfDashboard struct{ path, member, text string }
 // listsOfDashboard returns the lists of all records that a dashboard can have, except components.
 func listsOfDashboard() []listOfDashboard {
 	all := []listOfDashboard{{"/app/events", "events", "events"}}
-	for _, channel := range []string{"email", "sms", "whatsapp"} {
+	for _, channel := range lines.SubscriberChannels() {
 		all = append(all, listOfDashboard{"/app/subscribers/" + channel, "subscribers", "subscribers by " + channel})
 	}
-	for _, channel := range []string{"webhook", "teams", "gchat", "slack", "discord"} {
+	for _, channel := range lines.EndpointChannels() {
 		all = append(all, listOfDashboard{endpointsPath(channel), "endpoints", "endpoints of " + channel})
 	}
 	return all

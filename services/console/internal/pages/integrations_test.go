@@ -6,6 +6,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/bellbuoy/bellbuoy/libs/topic"
+	"github.com/bellbuoy/bellbuoy/services/console/internal/app"
 )
 
 const (
@@ -38,6 +41,17 @@ func TestTheListOfEndpointsHasItsFilterInTheAddress(t *testing.T) {
 	b.expect(b.get(webhooks+"?dashboard=x"), http.StatusNotFound)
 	b.app.answer("GET "+hookCall, answer{200, `{"endpoints": [], "usage": {"uniqueEndpoints": 25, "limit": 25}}`, false})
 	b.expect(b.get(webhooks), http.StatusOK, "allows 25 URLs of this kind, which are all in use")
+}
+
+func TestTheIntegrationsHaveAPageForEachChannel(t *testing.T) {
+	b := open(t, "hooks.example.com")
+	for _, channel := range topic.ChannelsOf(topic.Integrations) {
+		b.expect(b.get("/console/integrations/"+string(channel)), http.StatusOK, `href="/console/integrations/`+string(channel)+`" aria-current="page"`)
+		words := wordsOfKind(app.EndpointKind(channel))
+		if slices.Contains([]string{words.Label, words.Add, words.Lede, words.Hint, words.None}, "") {
+			t.Errorf("wordsOfKind lacks words for %s: %+v", channel, words)
+		}
+	}
 }
 
 func TestAPlanWithoutIntegrationsHasOnlyTheSuppressions(t *testing.T) {
