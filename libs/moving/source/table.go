@@ -20,9 +20,6 @@ import (
 	_ "modernc.org/sqlite" // the driver of openDatabase
 )
 
-// maxRows is the maximum number of rows of one table that a reader reads.
-const maxRows = 2_000_000
-
 // row is a row of a table as text. A column that is NULL or missing has no entry.
 type row map[string]string
 
@@ -110,7 +107,7 @@ func (d *database) rows(ctx context.Context, b *builder, table, condition string
 	for i, column := range columns {
 		casts[i] = "CAST(" + quoted(column) + " AS TEXT)"
 	}
-	query := fmt.Sprintf("SELECT %s FROM %s %s LIMIT %d", strings.Join(casts, ", "), quoted(table), condition, maxRows)
+	query := fmt.Sprintf("SELECT %s FROM %s %s", strings.Join(casts, ", "), quoted(table), condition)
 	found, err := d.db.QueryContext(ctx, query)
 	if err != nil {
 		return nil, fmt.Errorf("table %s: %w", table, err)
