@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 )
 
 // becoming is a double of the App interface, in which a member creates the dashboard acme after the first list of dashboards.
@@ -97,5 +98,47 @@ func TestUndoDeletesASubscriberAfterALostResponse(t *testing.T) {
 	m.run(0, "import", "undo", m.runs()[0])
 	if deleted != "/app/subscribers/email/s" {
 		t.Errorf("undo deleted %q", deleted)
+	}
+}
+
+// An endpoint that a member creates after the interruption of a run, whose piece the run had not begun, is not one of the run. So undo
+// keeps the endpoint.
+func TestUndoKeepsAnEndpointThatAMemberCreatedAfterTheInterruption(t *testing.T) {
+	t.Parallel()
+	var mutex sync.Mutex
+	interrupted, deleted := false, ""
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
+		mutex.Lock()
+		defer mutex.Unlock()
+		body := "{}"
+		switch at := request.Method + " " + request.URL.Path; {
+		case at == "GET /app/dashboards":
+			body = `{"dashboards": [{"id": "d", "slug": "acme"}]}`
+		case at == "POST /app/components":
+			interrupted = true
+			w.WriteHeader(http.StatusInternalServerError)
+		case at == "GET /app/integrations/webhooks/outbound/endpoints":
+			if body = `{"usage": {"limit": 5}}`; interrupted {
+				body = `{"endpoints": [{"dashboardId": "d", "verified": true, "version": 1, "createdAt": "` + time.Now().Format(time.RFC3339Nano) + `"}]}`
+			}
+		case strings.HasPrefix(at, "DELETE /app/events/import/"):
+			body = `{"deleted": 0, "kept": 0, "remaining": 0}`
+		case request.Method == http.MethodDelete:
+			deleted += request.URL.Path
+		}
+		_, _ = io.WriteString(w, body) // the command reports a lost response
+	}))
+	t.Cleanup(server.Close)
+	m := newMover(actor{t, credentials{BaseURL: server.URL, AppKey: "key"}})
+	page := filepath.Join(t.TempDir(), "page.jsonl")
+	content := `{"kind":"dashboard","key":"x:s:page","name":"Acme","slug":"acme"}` + "\n" + `{"kind":"component","key":"x:s:c","name":"Gate"}` + "\n" +
+		`{"kind":"endpoint","key":"x:s:h","channel":"webhook","url":"https://example.com/h","managementEmail":"ops@example.com","components":null}` + "\n"
+	if err := os.WriteFile(page, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	m.run(2, "import", "lines", page, "--dashboard", "acme", "--only", "components,endpoints")
+	m.run(0, "import", "undo", m.runs()[0])
+	if deleted != "" {
+		t.Errorf("undo deleted %s", deleted)
 	}
 }

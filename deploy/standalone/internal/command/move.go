@@ -156,7 +156,7 @@ func (m *move) write(ctx context.Context, planned []transfer.Outcome) (all []tra
 	}
 	defer m.run.file.Close()
 	m.state.RunID, m.state.Made = m.run.RunID, map[string]bool{}
-	if err := errors.Join(m.run.plan(planned), m.run.found(planned)); err != nil {
+	if err := m.run.found(planned); err != nil {
 		return nil, err
 	}
 	for _, o := range m.run.written {
@@ -169,6 +169,10 @@ func (m *move) write(ctx context.Context, planned []transfer.Outcome) (all []tra
 		outcomes := m.plans[i]
 		// The interrupted run may have written events without their aliases, which the plan does not show.
 		if writes(outcomes) || m.resumed && len(piece.Events) > 0 {
+			if err := m.run.plan(outcomes); err != nil {
+				progress.end()
+				return nil, halted{err, m.run.RunID}
+			}
 			var failed error
 			outcomes, failed = m.engine.Write(ctx, &m.state, piece)
 			if err := errors.Join(m.run.wrote(outcomes), failed); err != nil {

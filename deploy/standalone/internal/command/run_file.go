@@ -45,9 +45,10 @@ type runLine struct {
 	Planned bool `json:"planned,omitempty"` // the run was about to create the record
 }
 
-// runFile is the file import-RUN.jsonl of a run. Before the first write, the run adds the records that it is about to create,
-// except events. After each piece, it adds the records that it has created or updated. So the file is right even if the
-// process is killed. Only the owner can read the file.
+// runFile is the file import-RUN.jsonl of a run. Before each piece, the run adds the records of the piece that it is about to
+// create, except events. After the piece, it adds the records that it has created or updated. So the file is right even if the
+// process is killed. A record of a later piece that a member creates after a kill is not one of the run. Only the owner can read
+// the file.
 type runFile struct {
 	runHeader
 	file    *os.File
