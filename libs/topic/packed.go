@@ -5,7 +5,8 @@ import (
 	"errors"
 )
 
-// PackedDestinations is the media type of Pack. A caller that does not accept it gets JSON.
+// PackedDestinations is the media type of Pack. A caller that does not accept it gets JSON. If a field is added or the form
+// changes, the number must increase, because services of two versions exchange destinations during an upgrade.
 const PackedDestinations = "application/vnd.bellbuoy.destinations-3"
 
 var errPacked = errors.New("the packed destinations are damaged")

@@ -1,6 +1,8 @@
 package topic_test
 
 import (
+	"crypto/sha256"
+	"fmt"
 	"reflect"
 	"strconv"
 	"testing"
@@ -54,6 +56,17 @@ func TestAPackedMessageIsUnpackedUnchanged(t *testing.T) {
 		if err != nil || !reflect.DeepEqual(got, list) {
 			t.Errorf("%s: %v\n%+v\n%+v", name, err, got, list)
 		}
+	}
+}
+
+// During an upgrade, services of two versions exchange destinations. They recognize another form only by its name.
+func TestAnotherPackedFormHasAnotherName(t *testing.T) {
+	forms := map[string]string{
+		"application/vnd.bellbuoy.destinations-3": "28027ae63421595a0705dc5ccb70f7d145a044f627b0ef8e57b6fb13cde9cc58",
+	}
+	digest := fmt.Sprintf("%x", sha256.Sum256(topic.Pack([]topic.Destination{filled(t, 0), filled(t, 0), filled(t, 100), {}})))
+	if forms[topic.PackedDestinations] != digest {
+		t.Errorf("Pack has another form: raise the number in PackedDestinations, and write here %q: %q", topic.PackedDestinations, digest)
 	}
 }
 
