@@ -140,7 +140,8 @@ func (c *Client) call(ctx context.Context, organization, method, path string, in
 	if out == nil {
 		return nil
 	}
-	if is {
+	// During an upgrade, a service of another version does not know this form of destinations, and responds with JSON.
+	if is && response.Header.Get("Content-Type") == topic.PackedDestinations {
 		*packed, err = topic.Unpack(content)
 	} else {
 		err = json.Unmarshal(content, out)
