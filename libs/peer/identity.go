@@ -2,6 +2,8 @@ package peer
 
 import (
 	"context"
+	"encoding/json"
+	"math"
 	"net/http"
 	"time"
 
@@ -49,6 +51,16 @@ type Limits struct {
 	AppPerMinute    int `json:"appPerMinute"`    // calls of the whole organization
 	UniqueEndpoints int `json:"uniqueEndpoints"` // unique URLs of each kind
 	MaxDashboards   int `json:"maxDashboards"`
+}
+
+// UnmarshalJSON reads limits. A limit that is missing becomes the highest number, because the limit 0 forbids everything. During
+// an upgrade, a process of the former version does not send a new limit.
+func (l *Limits) UnmarshalJSON(text []byte) error {
+	type plain Limits
+	read := plain{math.MaxInt, math.MaxInt, math.MaxInt, math.MaxInt}
+	err := json.Unmarshal(text, &read)
+	*l = Limits(read)
+	return err
 }
 
 // Identity is the client of the identity service.
