@@ -16,8 +16,8 @@ const (
 	BatchSize = 500
 	// RelayBatch is the largest number of documents whose messages are published together.
 	RelayBatch = 200
-	// RelayMessages is the approximate maximum number of messages that are published together on SQLite. On MongoDB it
-	// is the maximum number of messages of one document.
+	// RelayMessages is the approximate maximum number of messages that are published together. On MongoDB it is also the
+	// maximum number of messages of one document that are published together.
 	RelayMessages = 1000
 )
 

@@ -37,20 +37,25 @@ func (e *Engine) Claim(ctx context.Context, shapes []*plan.Shape, limit int, ski
 		return nil, err
 	}
 	var claims []engine.Claim
+	messages := 0
 	for _, s := range shapes {
-		if len(claims) >= limit {
+		if len(claims) >= limit || messages >= engine.RelayMessages {
 			break
 		}
-		found, err := e.claimIn(ctx, db.Collection(s.Name), s, limit-len(claims), skip)
+		found, err := e.claimIn(ctx, db.Collection(s.Name), s, limit-len(claims), engine.RelayMessages-messages, skip)
 		if err != nil {
 			return claims, err
+		}
+		for i := range found {
+			messages += len(found[i].Entries)
 		}
 		claims = append(claims, found...)
 	}
 	return claims, nil
 }
 
-func (e *Engine) claimIn(ctx context.Context, c *mongo.Collection, s *plan.Shape, limit int, skip func(collection, key string) bool) ([]engine.Claim, error) {
+// claimIn claims up to limit documents of a collection. It claims no further document once it has claimed enough messages.
+func (e *Engine) claimIn(ctx context.Context, c *mongo.Collection, s *plan.Shape, limit, enough int, skip func(collection, key string) bool) ([]engine.Claim, error) {
 	now := time.Now().UTC()
 	due := bson.D{{Key: "p", Value: bson.D{{Key: "$lte", Value: now}}}}
 	if s.Derives {
@@ -75,12 +80,16 @@ func (e *Engine) claimIn(ctx context.Context, c *mongo.Collection, s *plan.Shape
 	var models []mongo.WriteModel
 	var claims []engine.Claim
 	for _, w := range waiting {
+		if enough <= 0 {
+			break
+		}
 		if skip(s.Name, w.ID) {
 			continue
 		}
 		// At most RelayMessages messages of a document are claimed. The others, and messages that are appended later, belong
 		// to the next claim.
 		first := w.Outbox[:min(len(w.Outbox), engine.RelayMessages)]
+		enough -= len(first)
 		claims = append(claims, engine.Claim{Shape: s, Key: w.ID, Entries: first, Token: token, Deleted: w.Unique == nil, Abandoned: w.Token != ""})
 		models = append(models, mongo.NewUpdateOneModel().SetFilter(bson.D{{Key: "_id", Value: w.ID}, {Key: "p", Value: w.P}}).
 			SetUpdate(bson.D{{Key: "$set", Value: bson.D{{Key: "p", Value: until}, {Key: "c", Value: token}}}}))
