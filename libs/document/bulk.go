@@ -32,9 +32,9 @@ func (c *Collection[T]) UpsertMany(ctx context.Context, items []T) error {
 // UpdateMany stores the records that change altered and the records with messages. Each write is guarded by the
 // version of its record and atomic with its messages, but the writes are not atomic together. If another writer has
 // replaced or deleted one of the records meanwhile, UpdateMany starts over. The failed try may have stored some of the
-// records. change then gets these records again in their new state, so change must recognize its own effect. Unlike
-// Update, UpdateMany returns an error if change returns fault.ErrUnchanged. It also returns an error for a collection
-// with a Derive.
+// records. change then gets these records again in their new state, so change must recognize its own effect. If change
+// returns fault.ErrUnchanged, UpdateMany writes nothing in this try and returns no error. UpdateMany returns an error for
+// a collection with a Derive.
 func (c *Collection[T]) UpdateMany(ctx context.Context, keys []string, change func(items []*T) (map[string][]topic.Message, error)) error {
 	defer c.span(&ctx, "update many")()
 	if c.shape.Derives {
@@ -42,6 +42,9 @@ func (c *Collection[T]) UpdateMany(ctx context.Context, keys []string, change fu
 	}
 	for try := 0; ; try++ {
 		altered, err := c.altered(ctx, keys, change)
+		if errors.Is(err, fault.ErrUnchanged) {
+			return nil
+		}
 		for batch := range slices.Chunk(altered, engine.BatchSize) {
 			if err == nil {
 				err = c.db.engine.ReplaceMany(ctx, c.shape, batch)

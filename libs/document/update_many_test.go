@@ -130,6 +130,14 @@ func TestUpdateManyCostsOneReadAndOneWrite(t *testing.T) {
 		if err != error(wrong) {
 			t.Errorf("an error of change became %v", err)
 		}
+		operations.Store(0)
+		must(t, c.UpdateMany(t.Context(), keys, func(boats []*boat) (map[string][]topic.Message, error) {
+			boats[0].Name = "unwanted"
+			return nil, fault.ErrUnchanged
+		}))
+		if n := operations.Load(); n != 1 {
+			t.Errorf("%d operations for ErrUnchanged, want 1", n)
+		}
 	})
 }
 
