@@ -165,7 +165,9 @@ func lastOfEach(records []*engine.Record) []*engine.Record {
 }
 
 // InsertMany stores the items whose keys do not exist, and returns the stored items in the order of items. Like
-// UpsertMany it writes no messages and does not run Derive.
+// UpsertMany it writes no messages and does not run Derive. If an item violates a unique index, InsertMany returns
+// fault.Conflict with the items that are stored. On MongoDB these include items of the same 500. After other errors
+// InsertMany may have stored more items than it returns.
 func (c *Collection[T]) InsertMany(ctx context.Context, items []T) ([]T, error) {
 	defer c.span(&ctx, "insert many")()
 	var stored []T

@@ -392,3 +392,31 @@ func TestManyAtOnce(t *testing.T) {
 		}
 	})
 }
+
+// If an item violates a unique index, other items of its batch may be stored. InsertMany returns exactly those that are stored.
+func TestInsertManyReturnsWhatItHasStoredBesideAViolation(t *testing.T) {
+	onEach(t, func(t *testing.T, address string) {
+		ctx := t.Context()
+		_, c := fleet(t, address)
+		seed(t, c, vessel("a", 1), vessel("a", 2))
+		taken := vessel("a", 1)
+		taken.ID = "another"
+		var items []boat
+		var keys []string
+		for n := range 600 { // two batches
+			items = append(items, vessel("b", n+1))
+			keys = append(keys, vessel("b", n+1).ID)
+		}
+		items = append(items, taken, vessel("a", 2), vessel("c", 1))
+		keys = append(keys, taken.ID, vessel("c", 1).ID)
+		fresh, err := c.InsertMany(ctx, items)
+		if document.ViolatedIndex(err) != "owner_number" {
+			t.Errorf("InsertMany of a taken number: %v", err)
+		}
+		stored, err := c.GetMany(ctx, keys)
+		must(t, err)
+		if len(stored) < 500 || !slices.EqualFunc(fresh, stored, func(a, b boat) bool { return a.ID == b.ID }) {
+			t.Errorf("%d items are returned, and %d are stored", len(fresh), len(stored))
+		}
+	})
+}

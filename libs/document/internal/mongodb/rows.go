@@ -329,8 +329,8 @@ func (e *Engine) PutMany(ctx context.Context, s *plan.Shape, records []*engine.R
 	return nil
 }
 
-// duplicates returns the positions of the writes in a bulk write that failed because the key exists already. It
-// returns any other error of the bulk write as err.
+// duplicates returns the positions of the writes in a bulk write that failed. It returns as err the first error that is
+// another one than that the key exists already. The positions are nil if the result of the bulk write is not known.
 func duplicates(err error) ([]int, error) {
 	if err == nil {
 		return nil, nil
@@ -339,15 +339,15 @@ func duplicates(err error) ([]int, error) {
 	if !ok || unconfirmed(err) {
 		return nil, classified(err)
 	}
-	taken := make([]int, len(bulk.WriteErrors))
+	failed, err := make([]int, len(bulk.WriteErrors)), nil
 	for i, w := range bulk.WriteErrors {
 		conflict, ok := errors.AsType[*engine.ConflictError](classified(w.WriteError))
-		if !ok || conflict.Index != "" {
-			return nil, classified(w.WriteError)
+		if err == nil && (!ok || conflict.Index != "") {
+			err = classified(w.WriteError)
 		}
-		taken[i] = w.Index
+		failed[i] = w.Index
 	}
-	return taken, nil
+	return failed, err
 }
 
 func (e *Engine) InsertMany(ctx context.Context, s *plan.Shape, records []*engine.Record) ([]bool, error) {
@@ -363,12 +363,15 @@ func (e *Engine) InsertMany(ctx context.Context, s *plan.Shape, records []*engin
 	}
 	_, err = c.InsertMany(ctx, documents, options.InsertMany().SetOrdered(false))
 	taken, err := duplicates(err)
-	if err != nil {
+	if err != nil && taken == nil {
 		return nil, err
 	}
 	keys := make([]string, len(taken))
 	for at, i := range taken {
 		keys[at], isNew[i] = records[i].Key, false
+	}
+	if err != nil {
+		return isNew, err
 	}
 	found, err := e.LoadMany(ctx, s, keys)
 	if err != nil {
