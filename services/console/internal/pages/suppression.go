@@ -83,7 +83,7 @@ func (p *pages) suppressionClear(kind app.EndpointKind) func(*visit) error {
 		at := integrationsAt(kind) + "/" + url.PathEscape(s.URLHash)
 		points := []string{"The next message is sent again, and failures count from 0.", "Messages that were kept back are not sent. Send one again from its delivery."}
 		if len(s.Dashboards) > 1 {
-			points = append(points, "This concerns all endpoints with the URL: "+boardNames(s.Dashboards)+".")
+			points = append(points, "This concerns all endpoints with the URL: "+dashboardNames(s.Dashboards)+".")
 		}
 		return v.ask("Send to “"+isolate(s.URLDisplay)+"” again?", confirm{
 			Back: at, BackLabel: s.URLDisplay, Text: suppressionReason(s) + " Make sure that the cause is gone.", Points: points, Form: forms.New(at+"/clear", "End the suppression"),
@@ -111,7 +111,7 @@ func (v *visit) notSuppressed(kind app.EndpointKind, err error) error {
 	return v.redirect(integrationsAt(kind) + "/" + url.PathEscape(v.Param("hash")))
 }
 
-func boardNames(dashboards []app.SuppressedDashboard) string {
+func dashboardNames(dashboards []app.SuppressedDashboard) string {
 	var names []string
 	for _, d := range dashboards {
 		names = append(names, isolate(d.Name))

@@ -323,21 +323,21 @@ func kindOf(before, after *Event) topic.Kind {
 // change returns the message about a write: the event as of this change, with its texts rendered. before is nil for
 // a new event. It returns a Conflict if the message is too large for Kafka, the write notifies somebody, and its source is
 // neither the scheduler nor a monitoring tool.
-func (a *affected) change(before *Event, draft *EventEdit) (topic.EventChange, error) {
-	event := draft.Event
+func (a *affected) change(before *Event, edit *EventEdit) (topic.EventChange, error) {
+	event := edit.Event
 	change := topic.EventChange{
-		ID: topic.NewID(), Kind: draft.kind(before), Organization: event.OrganizationID, OccurredAt: draft.Now,
-		Sequence: event.sequence(), Notify: topic.Notify{}, Silence: draft.silence, Event: messageEvent(event),
+		ID: topic.NewID(), Kind: edit.kind(before), Organization: event.OrganizationID, OccurredAt: edit.Now,
+		Sequence: event.sequence(), Notify: topic.Notify{}, Silence: edit.silence, Event: messageEvent(event),
 	}
 	change.Event.Hidden, change.Event.Components = event.HiddenFromDashboard, a.nameable(event)
 	if len(event.Links) == 0 {
 		change.Event.Dashboards = existingOf(event.DashboardIDs, a.existing)
 	}
-	if before != nil && before.Status != event.Status && !draft.published() {
+	if before != nil && before.Status != event.Status && !edit.published() {
 		change.Event.PreviousStatus = string(before.Status)
 	}
-	entry := draft.entry
-	if chronicle := event.Chronicle(); draft.published() && len(chronicle) > 0 {
+	entry := edit.entry
+	if chronicle := event.Chronicle(); edit.published() && len(chronicle) > 0 {
 		entry = &chronicle[len(chronicle)-1]
 	}
 	if entry != nil {
@@ -346,11 +346,11 @@ func (a *affected) change(before *Event, draft *EventEdit) (topic.EventChange, e
 			Text: entry.Message.Plain(), HTML: entry.Message.HTML(), CreatedAt: entry.CreatedAt,
 		}
 	}
-	maps.Copy(change.Notify, draft.notify)
+	maps.Copy(change.Notify, edit.notify)
 	if _, told := change.Notify[topic.Webhook]; told && entry != nil {
 		change.Entry.Impacts = impactsOf(event, entry.StatusID, change.Event.Components)
 	}
-	byPerson := draft.source != SourceScheduler && draft.source != SourceInbound // a tool cannot shorten an event
+	byPerson := edit.source != SourceScheduler && edit.source != SourceInbound // a tool cannot shorten an event
 	return change, fit(&change, byPerson && len(change.Notify) > 0)
 }
 

@@ -20,8 +20,8 @@ func (c *Catalog) CreateEvent(ctx context.Context, command Command, fill func(*E
 		Description: plain, Impact: plain, Coordinator: plain,
 		Links: []Link{}, DashboardIDs: []string{}, Timeline: []Entry{}, CreatedBy: command.Author, CreatedAt: now, UpdatedAt: now,
 	}
-	draft := NewEventEdit(&event, command, now)
-	if err := errors.Join(fill(draft), draft.Check()); err != nil {
+	edit := NewEventEdit(&event, command, now)
+	if err := errors.Join(fill(edit), edit.Check()); err != nil {
 		return EventDetail{}, err
 	}
 	if len(event.Links) == 0 && len(event.DashboardIDs) == 0 {
@@ -34,7 +34,7 @@ func (c *Catalog) CreateEvent(ctx context.Context, command Command, fill func(*E
 	if err := near.check(&event); err != nil {
 		return EventDetail{}, err
 	}
-	draft.finish(near.concernsAnybody(&event))
+	edit.finish(near.concernsAnybody(&event))
 	event.Version, event.ShownVersion, event.ShownAt = 1, 1, now
 	var ids childIDs
 	if err := together(
@@ -43,7 +43,7 @@ func (c *Catalog) CreateEvent(ctx context.Context, command Command, fill func(*E
 	); err != nil {
 		return EventDetail{}, err
 	}
-	change, err := near.change(nil, draft)
+	change, err := near.change(nil, edit)
 	if err != nil {
 		return EventDetail{}, err
 	}
@@ -68,8 +68,8 @@ type eventWrite struct {
 	err     error
 }
 
-// ChangeEvent calls change with a draft of the event, and stores the draft and the message about the change. It returns
-// the event after this change. It stores nothing if the draft equals the event and the write notifies nobody.
+// ChangeEvent calls change with an edit of the event, and stores the edited event and the message about the change. It returns
+// the event after this change. It stores nothing if the edited event equals the event and the write notifies nobody.
 // Concurrent changes of one event in one process are stored in one write. ChangeEvent does not stop when ctx ends.
 func (c *Catalog) ChangeEvent(ctx context.Context, command Command, id string, change func(*EventEdit) error) (EventDetail, error) {
 	return c.queue(ctx, id, &eventWrite{command: command, origin: audit.From(ctx), change: change})
@@ -111,43 +111,43 @@ func (c *Catalog) writeTogether(ctx context.Context, id string, writes []*eventW
 			if write.err = write.command.checkVersion(event.Version); write.err != nil {
 				continue
 			}
-			draft := NewEventEdit(event.clone(), write.command, c.now())
-			if write.err = errors.Join(write.change(draft), draft.Check()); write.err != nil {
+			edit := NewEventEdit(event.clone(), write.command, c.now())
+			if write.err = errors.Join(write.change(edit), edit.Check()); write.err != nil {
 				continue
 			}
-			if err := cmp.Or(near.read(ctx, c, event.OrganizationID, draft.ComponentIDs()), near.readDashboards(ctx, c, event.OrganizationID, *draft.Event)); err != nil {
+			if err := cmp.Or(near.read(ctx, c, event.OrganizationID, edit.ComponentIDs()), near.readDashboards(ctx, c, event.OrganizationID, *edit.Event)); err != nil {
 				return nil, err
 			}
-			if write.err = near.check(draft.Event, event.DashboardIDs...); write.err != nil {
+			if write.err = near.check(edit.Event, event.DashboardIDs...); write.err != nil {
 				continue
 			}
-			changed, announcedOnly := draft.finish(near.concernsAnybody(draft.Event))
+			changed, announcedOnly := edit.finish(near.concernsAnybody(edit.Event))
 			switch {
-			case draft.reminds:
-				draft.RemindersSent++
-			case changed || len(draft.notify) > 0:
-				draft.Version++
-				draft.UpdatedAt = draft.Now
-				if c.published.Differ(event, draft.Event) {
-					draft.ShownVersion, draft.ShownAt = draft.Version, draft.Now
+			case edit.reminds:
+				edit.RemindersSent++
+			case changed || len(edit.notify) > 0:
+				edit.Version++
+				edit.UpdatedAt = edit.Now
+				if c.published.Differ(event, edit.Event) {
+					edit.ShownVersion, edit.ShownAt = edit.Version, edit.Now
 				}
 			}
-			if draft.sequence() > event.sequence() {
-				message, err := near.change(event, draft)
+			if edit.sequence() > event.sequence() {
+				message, err := near.change(event, edit)
 				if write.err = err; err != nil {
 					continue
 				}
 				dirty = true
 				messages = append(messages, message)
 			}
-			if err := ids.assign(ctx, c, draft.Event, len(writes)); err != nil {
+			if err := ids.assign(ctx, c, edit.Event, len(writes)); err != nil {
 				return nil, err
 			}
-			if announcedOnly || draft.Version > event.Version {
+			if announcedOnly || edit.Version > event.Version {
 				dirty = true
-				messages = append(messages, audit.Entry(write.origin, write.command.Action, draft.Now, event, draft.Event)...)
+				messages = append(messages, audit.Entry(write.origin, write.command.Action, edit.Now, event, edit.Event)...)
 			}
-			*event = *draft.Event
+			*event = *edit.Event
 			write.outcome = near.detail(*event)
 		}
 		if !dirty {
@@ -220,8 +220,8 @@ func (c *Catalog) DeleteEvent(ctx context.Context, command Command, id string) e
 			return nil, err
 		}
 		event.Version++
-		draft := NewEventEdit(event, command, c.now())
-		change, err := near.change(before, draft)
-		return append(audit.Entry(audit.From(ctx), command.Action, draft.Now, before, nil), change), err
+		edit := NewEventEdit(event, command, c.now())
+		change, err := near.change(before, edit)
+		return append(audit.Entry(audit.From(ctx), command.Action, edit.Now, before, nil), change), err
 	})
 }
