@@ -6,6 +6,7 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
+	"strings"
 	"testing"
 	"time"
 
@@ -392,5 +393,52 @@ func TestAnEndpointThatIsStoredIsAnswered(t *testing.T) {
 	}))
 	if err != nil || record.Secret == "" {
 		t.Errorf("%v", err)
+	}
+}
+
+// unchangeable is a collection of endpoints in which no endpoint can be changed without a message.
+type unchangeable struct {
+	find.Collection[endpoint.Endpoint]
+}
+
+func (unchangeable) Change(context.Context, string, func(*endpoint.Endpoint) error) (endpoint.Endpoint, error) {
+	return endpoint.Endpoint{}, fault.New(fault.Unavailable, "the connection broke off")
+}
+
+// shrinking is services whose dashboard loses its first component after the dashboard was read once.
+type shrinking struct {
+	services
+	read bool
+}
+
+func (s *shrinking) Dashboard(ctx context.Context, organization, id string) (topic.DashboardRecord, error) {
+	dashboard, err := s.services.Dashboard(ctx, organization, id)
+	if s.read {
+		dashboard.Components = dashboard.Components[1:]
+	}
+	s.read = true
+	return dashboard, err
+}
+
+// If a component is deleted while its endpoint is created or verified, and then cannot be removed from the endpoint, the
+// owner gets the secret.
+func TestAnEndpointWhoseDeletedComponentStaysIsAnswered(t *testing.T) {
+	p := start(t, nil)
+	v := p.offer(p.organization(25), p.listen(topic.Notices))
+	process := func() *endpoint.Endpoints {
+		s := p.second(v.organization, func(s *endpoint.Store) { s.Endpoints = unchangeable{s.Endpoints} })
+		s.Services = &shrinking{services: services{o: v.organization}}
+		return s
+	}
+	record, err := process().Create(t.Context(), v.id, endpoint.Kinds(endpoint.Providers{})[0], v.dashboard, input(endpoint.Draft{
+		URL: "https://hooks.example.com/", ManagementEmail: "ops@example.com", ComponentIDs: []string{v.one, v.two},
+	}))
+	if err != nil || record.Secret == "" {
+		t.Errorf("created: %v", err)
+	}
+	_, token, _ := strings.Cut(v.request("asked.example"), "token=")
+	visit, err := process().Verify(t.Context(), token)
+	if err != nil || visit.Secret == "" {
+		t.Errorf("verified: %v", err)
 	}
 }

@@ -96,8 +96,8 @@ func (s *Endpoints) each(ctx context.Context, organization string, condition fin
 
 // dropDeleted removes from the endpoint the components that were deleted while the endpoint was written, because
 // ForgetComponent may not have found the endpoint. If the dashboard was deleted, dropDeleted calls ForgetDashboard again and
-// returns NotFound. If the dashboard cannot be read, dropDeleted changes nothing and returns no error, because dashboard and
-// components existed before the write.
+// returns NotFound. If the dashboard cannot be read or the endpoint cannot be changed, dropDeleted returns e and no error,
+// because dashboard and components existed before the write, and an error would hide the secret of a stored endpoint.
 func (s *Endpoints) dropDeleted(ctx context.Context, e Endpoint) (Endpoint, error) {
 	dashboard, err := s.dashboard(ctx, e.OrganizationID, e.DashboardID)
 	if fault.Is(err, fault.NotFound) {
@@ -106,9 +106,13 @@ func (s *Endpoints) dropDeleted(ctx context.Context, e Endpoint) (Endpoint, erro
 	if err != nil || onDashboard(dashboard, e.ComponentIDs) == nil {
 		return e, nil
 	}
-	return s.Store.Endpoints.Change(ctx, e.ID, func(e *Endpoint) error {
+	changed, err := s.Store.Endpoints.Change(ctx, e.ID, func(e *Endpoint) error {
 		e.ComponentIDs = slices.DeleteFunc(e.ComponentIDs, func(id string) bool { return !dashboard.Has(id) })
 		e.Version++
 		return nil
 	})
+	if fault.UnlessMissing(err) != nil {
+		return e, nil
+	}
+	return changed, err
 }
