@@ -266,6 +266,9 @@ func TestVisitorsRequestExpires(t *testing.T) {
 	link := v.request("late.example")
 	p.ahead.Store(int64(20 * time.Second)) // before the next run of the deletion
 	v.must(http.StatusGone, http.MethodPost, link, nil)
+	if d := v.mail(topic.EndpointVerify, "late.example", 1); d.State != topic.RecipientGone {
+		t.Errorf("mail with the expired link: %+v", d)
+	}
 	apitest.Eventually(t, "the request vanishes", func() bool { return v.listed("late.example") == nil })
 	v.must(http.StatusGone, http.MethodGet, link, nil)
 	v.must(http.StatusGone, http.MethodGet, used, nil)

@@ -126,3 +126,8 @@ type Request struct {
 	ID        string    `json:"id"` // random; the link to verify contains a digest of it
 	ExpiresAt time.Time `json:"expiresAt"`
 }
+
+// expired reports whether the endpoint has a Request that can no longer be verified.
+func (e *Endpoint) expired(now time.Time) bool {
+	return e.Request != nil && !e.Request.ExpiresAt.After(now)
+}

@@ -25,12 +25,11 @@ func (s *Endpoints) Sweep(ctx context.Context) error {
 // expireRequest deletes an endpoint whose request has expired. If the endpoint is locked, expireRequest only removes
 // the request, so that no visitor can request the URL again.
 func (s *Endpoints) expireRequest(ctx context.Context, e Endpoint) error {
-	expired := func(e *Endpoint) bool { return e.Request != nil && !e.Request.ExpiresAt.After(s.Now()) }
 	if !e.Locked {
-		return s.deleteRequest(ctx, e.ID, func(e *Endpoint) bool { return expired(e) && !e.Locked })
+		return s.deleteRequest(ctx, e.ID, func(e *Endpoint) bool { return e.expired(s.Now()) && !e.Locked })
 	}
 	_, err := s.Store.Endpoints.Change(ctx, e.ID, func(e *Endpoint) error {
-		if !expired(e) || !e.Locked {
+		if !e.expired(s.Now()) || !e.Locked {
 			return fault.ErrUnchanged
 		}
 		e.Request = nil

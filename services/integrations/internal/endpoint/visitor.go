@@ -185,11 +185,11 @@ func (s *Endpoints) mail(e Endpoint, kind topic.Kind) topic.Message {
 
 // withLinks adds the links to the destination of mail about the endpoint. The destination of a mail that responds to a
 // visitor's request is RecipientGone, so that the mail is not sent, if the endpoint is locked, if it is already
-// verified and the mail is to verify it, or if it is not verified and the mail is to manage it.
+// verified or its request has expired and the mail is to verify it, or if it is not verified and the mail is to manage it.
 func (s *Endpoints) withLinks(d topic.Destination, e Endpoint, kind topic.Kind) topic.Destination {
 	answers := kind == topic.EndpointVerify || kind == topic.EndpointManage
 	switch {
-	case answers && (e.Locked || (kind == topic.EndpointVerify) != (e.VerifiedAt == nil)):
+	case answers && (e.Locked || e.expired(s.Now()) || (kind == topic.EndpointVerify) != (e.VerifiedAt == nil)):
 		return topic.Destination{ID: e.ID, State: topic.RecipientGone, Components: []string{}}
 	case kind == topic.EndpointVerify:
 		d.Link = s.Links.URL(ToVerify, e)

@@ -55,7 +55,7 @@ func refused(e Endpoint) Visit { return Visit{DashboardID: e.DashboardID} }
 func (s *Endpoints) linked(ctx context.Context, purpose, token string) (e Endpoint, allow func(Endpoint) error, err error) {
 	return s.Links.Open(ctx, purpose, token, s.Store.Endpoints.Get, func(e Endpoint) error {
 		switch {
-		case (purpose == ToVerify) != (e.VerifiedAt == nil), purpose == ToVerify && (e.Request == nil || !e.Request.ExpiresAt.After(s.Now())):
+		case (purpose == ToVerify) != (e.VerifiedAt == nil), purpose == ToVerify && (e.Request == nil || e.expired(s.Now())):
 			return link.Ended()
 		case e.Locked:
 			return fault.New(fault.Forbidden, "The operator of the dashboard has locked this endpoint.")
