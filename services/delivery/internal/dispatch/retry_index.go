@@ -192,8 +192,9 @@ func (x *retryIndex) isLoaded(partition int) bool {
 	}
 }
 
-// key returns a 64-bit hash of the subject (Delivery.Subject) and the recipient of a row. Collisions are very improbable. They
-// cannot end a wrong row, because replaceOlder compares the subject and the recipient before it changes the row.
+// key returns a 64-bit hash of the subject (Delivery.Subject) and the recipient of a row. Collisions are very improbable. After
+// a collision, replaceOlder never ends the waiting row, because it compares subject and recipient first. But if the waiting row
+// is newer, the attempted row is skipped, because replaceOlder compares nothing: that would need a read of the store.
 func (x *retryIndex) key(event, recipient string) uint64 {
 	return maphash.Comparable(x.seed, [2]string{event, recipient})
 }
