@@ -80,8 +80,12 @@ func (e Events) SetPlan(ctx context.Context, organization string, in Plan) error
 	return err
 }
 
-// ComponentsByID returns the organization's components that exist, by id.
+// ComponentsByID returns the organization's components that exist, by id. Without ids it sends no request, because a
+// ComponentQuery without ids selects all components.
 func (e Events) ComponentsByID(ctx context.Context, organization string, ids []string) (map[string]topic.ComponentRecord, error) {
+	if len(ids) == 0 {
+		return nil, nil
+	}
 	found, err := post[[]topic.ComponentRecord](ctx, e.Client, organization, "/components/lookup", ComponentQuery{IDs: ids})
 	components := find.Index(found, func(component topic.ComponentRecord) string { return component.ID })
 	return components, err

@@ -231,10 +231,7 @@ func (a *Audience) shows(ctx context.Context, organization string, subscribers [
 			}
 		}
 	}
-	found, err := map[string]topic.ComponentRecord{}, error(nil)
-	if len(unknown) > 0 {
-		found, err = a.Events.ComponentsByID(ctx, organization, distinct(unknown))
-	}
+	found, err := a.Events.ComponentsByID(ctx, organization, distinct(unknown))
 	outage := fault.Is(err, fault.Unavailable)
 	if err != nil && !outage {
 		return nil, err
