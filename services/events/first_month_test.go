@@ -1,9 +1,15 @@
 package events_test
 
 import (
+	"context"
 	"fmt"
 	"slices"
+	"sync/atomic"
 	"testing"
+
+	"github.com/bellbuoy/bellbuoy/libs/find"
+	"github.com/bellbuoy/bellbuoy/services/events/internal/catalog"
+	"github.com/bellbuoy/bellbuoy/services/events/internal/store"
 )
 
 // TestTheHistoryBeginsWithTheOldestEvent checks the list of months after the oldest event is imported and undone, deleted,
@@ -44,11 +50,57 @@ func TestTheHistoryBeginsWithTheOldestEvent(t *testing.T) {
 		p.send("app admin a", "DELETE", "/app/events/"+id, "")
 	}
 	p.imports("", `{"key": "old", "type": "incident", "title": "Old", "status": "resolved", "severity": "major_outage", "startAt": "2015-03-01T10:00:00Z", "endAt": "2015-03-02T10:00:00Z"}`)
+	p.must(204, "app admin a", "DELETE", "/app/events/"+p.incident(second, mistyped), "")
 	if got := months(); got[len(got)-1] != "2015-03" {
 		t.Errorf("the months begin with %s", got[len(got)-1])
 	}
 	p.must(200, "app admin a", "DELETE", "/app/events/import/"+importRun, "")
 	if got := months(); !slices.Equal(got, before) {
 		t.Errorf("after an undo the months are %v", got)
+	}
+}
+
+// readEvents counts the events that lists return.
+type readEvents struct {
+	catalog.Collection[catalog.Event]
+	n *atomic.Int64
+}
+
+func (r readEvents) GetMany(ctx context.Context, keys []string) ([]catalog.Event, error) {
+	found, err := r.Collection.GetMany(ctx, keys)
+	r.n.Add(int64(len(found)))
+	return found, err
+}
+
+func (r readEvents) Each(ctx context.Context, query find.Query, visit func(catalog.Event) error) error {
+	return r.Collection.Each(ctx, query, func(event catalog.Event) error {
+		r.n.Add(1)
+		return visit(event)
+	})
+}
+
+// TestTheHistoryReadsNoOlderEventsOfOtherDashboards deletes the oldest event of a dashboard in an organization with many
+// older events that the dashboard does not show.
+func TestTheHistoryReadsNoOlderEventsOfOtherDashboards(t *testing.T) {
+	var n atomic.Int64
+	p, _ := startCounted(t, func(records *store.Store) { records.Events = readEvents{records.Events, &n} })
+	first, elsewhere := p.component("API"), p.component("Mail")
+	p.must(200, "app admin a", "PUT", "/app/dashboards/"+dashA+"/components", fmt.Sprintf(`{"components": [{"componentId": %q}]}`, first))
+	closed := func(component string, year int) string {
+		return p.incident(component, fmt.Sprintf(`, "status": "resolved", "startAt": "%d-03-01T10:00:00Z", "endAt": "%d-03-01T11:00:00Z"`, year, year))
+	}
+	const others = 60
+	for range others {
+		closed(elsewhere, 2010)
+	}
+	oldest := closed(first, 2011)
+	closed(first, 2015)
+	n.Store(0)
+	p.must(204, "app admin a", "DELETE", "/app/events/"+oldest, "")
+	if n.Load() >= others {
+		t.Errorf("the write has read %d events", n.Load())
+	}
+	if months := p.snapshot(p.records()).Months; months[len(months)-1] != "2015-03" {
+		t.Errorf("the months begin with %s", months[len(months)-1])
 	}
 }

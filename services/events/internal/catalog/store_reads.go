@@ -2,7 +2,7 @@ package catalog
 
 import (
 	"context"
-	"errors"
+	"slices"
 	"time"
 
 	"github.com/bellbuoy/bellbuoy/libs/find"
@@ -25,24 +25,30 @@ func (s *Store) EventsBetween(ctx context.Context, organization string, scopes [
 	return nil
 }
 
-// errFound ends Each when visit returns false.
-var errFound = errors.New("catalog: found")
+// oldestBatch is how many events OldestEvents reads at once. Usually the first event ends the search.
+const oldestBatch = 16
 
-// OldestEvents calls visit with the events of a scope, as in EventsBetween, the earliest start first, until visit returns
-// false.
-func (s *Store) OldestEvents(ctx context.Context, organization, scope string, visit func(*Event) (more bool)) error {
-	query := owned(organization, find.Query{
-		Where: []find.Condition{find.Has(FieldListed, listKeys([]string{scope}, []string{""}, classShort)...)},
-		Order: []find.Order{{Field: FieldStart}},
-	})
-	err := s.Events.Each(ctx, query, func(event Event) error {
-		if visit(&event) {
-			return nil
+// OldestEvents calls visit with the events of the scopes, as in EventsBetween, the earliest start first, until visit returns
+// false. It does so for each find.MaxMerged of the scopes.
+func (s *Store) OldestEvents(ctx context.Context, organization string, scopes []string, visit func(*Event) (more bool)) error {
+	for keys := range slices.Chunk(listKeys(scopes, []string{""}, classShort), find.MaxMerged) {
+		query := owned(organization, find.Query{
+			Where: []find.Condition{find.Has(FieldListed, keys...)}, Order: []find.Order{{Field: FieldStart}}, Limit: oldestBatch,
+		})
+		for more := true; more; {
+			rows, err := s.Events.Keys(ctx, query)
+			if err != nil {
+				return err
+			}
+			events, err := s.Events.GetMany(ctx, find.Values(rows, func(row find.Row) string { return row.Key }))
+			if err != nil {
+				return err
+			}
+			ends := slices.ContainsFunc(events, func(event Event) bool { return !visit(&event) })
+			if more = len(rows) == oldestBatch && !ends; more {
+				query.After = rows[len(rows)-1].Position
+			}
 		}
-		return errFound
-	})
-	if errors.Is(err, errFound) {
-		return nil
 	}
-	return err
+	return nil
 }

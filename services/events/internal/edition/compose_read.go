@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/bellbuoy/bellbuoy/libs/find"
 	"github.com/bellbuoy/bellbuoy/services/events/internal/catalog"
 	"github.com/bellbuoy/bellbuoy/services/events/internal/uptime"
 )
@@ -18,7 +19,7 @@ func (m *composition) readAll(ctx context.Context) error {
 		component := &m.state.Snapshot.Components[i]
 		component.Days = m.calendar.Tallied(component.Since, component.spans(spans[component.ID]), m.calendar.Days)
 	}
-	return m.readFirstMonth(ctx, "")
+	return m.readFirstMonth(ctx, m.scopes()...)
 }
 
 // readAdded reads the events and computes the days of the components that the former state does not have.
@@ -69,13 +70,18 @@ func (m *composition) readBetween(ctx context.Context, scopes []string, from tim
 	return spans, err
 }
 
-// readFirstMonth sets FirstMonth to the month in which the oldest shown event of the scope, or the oldest component,
+// scopes returns the scopes of the events that the dashboard may show.
+func (m *composition) scopes() []string {
+	return append(find.Values(m.state.Snapshot.Components, func(c ShownComponent) string { return c.ID }), m.state.Snapshot.Dashboard.ID)
+}
+
+// readFirstMonth sets FirstMonth to the month in which the oldest shown event of the scopes, or the oldest component,
 // began, if this month is earlier than FirstMonth or FirstMonth is empty.
-func (m *composition) readFirstMonth(ctx context.Context, scope string) error {
+func (m *composition) readFirstMonth(ctx context.Context, scopes ...string) error {
 	for _, component := range m.state.Snapshot.Components {
 		m.since(component.Since)
 	}
-	return m.records.OldestEvents(ctx, m.state.OrganizationID, scope, func(event *catalog.Event) (more bool) {
+	return m.records.OldestEvents(ctx, m.state.OrganizationID, scopes, func(event *catalog.Event) (more bool) {
 		if m.shown(event).Event == nil {
 			return true
 		}
@@ -113,5 +119,5 @@ func (m *composition) raiseFirstMonth(ctx context.Context) error {
 	if m.state.FirstMonth == m.was.FirstMonth {
 		return nil
 	}
-	return m.readFirstMonth(ctx, "")
+	return m.readFirstMonth(ctx, m.scopes()...)
 }
