@@ -238,6 +238,13 @@ func TestInboundMessagesNotifyAsAPersonDoes(t *testing.T) {
 	if change := heard.of(t, int64(resolved), 2)[1]; change.Kind != topic.IncidentResolved || len(change.Notify) != len(topic.AppChannels()) {
 		t.Errorf("a resolve that waited: %s notifies %v", change.Kind, change.Notify)
 	}
+	draft := s.ingest("created", s.message("trigger", "draft that waited", func(in *topic.InboundMessage) {
+		in.Timestamp, in.ReceivedAt, in.Publish = &old, &received, false
+	}))
+	s.must(http.StatusOK, "app admin a", "PATCH", "/app/events/"+draft["id"].(string), `{"publish": true}`)
+	if change := heard.of(t, int64(draft["legacyId"].(float64)), 2)[1]; change.Kind != topic.IncidentCreated || len(change.Notify) != len(topic.AppChannels()) {
+		t.Errorf("a published draft that waited: %s notifies %v", change.Kind, change.Notify)
+	}
 	changes := heard.of(t, int64(id), 4)
 	for i, want := range []struct {
 		kind     topic.Kind

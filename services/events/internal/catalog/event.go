@@ -63,6 +63,8 @@ type Event struct {
 
 	// Inbound records the recent messages of monitoring tools that have changed the event, oldest first.
 	Inbound []InboundRecord `json:"inbound"`
+	// ReportedAt is Inbound.ReceivedAt of the message that created the event; nil if it did not wait, or no message did.
+	ReportedAt *time.Time `json:"reportedAt"`
 
 	EmailSubject string `json:"emailSubject"` // subject of mails about this event, from the last request that had a subject
 	// Announced is the channels that the scheduler notifies: those of the last write that chose channels, without its

@@ -34,7 +34,7 @@ type EventEdit struct {
 	written    []string // ids of the entries that the write has added or edited
 
 	source   Source     // source of the write
-	received *time.Time // Inbound.ReceivedAt
+	received *time.Time // Inbound.ReceivedAt of the message that changes the event
 	reminds  bool       // the write only sends a reminder, and does not increase Version
 	request  request
 	asked    topic.Notify  // the channels that the request asks for

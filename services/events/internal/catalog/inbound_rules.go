@@ -59,7 +59,7 @@ func (in Inbound) check(now time.Time) error {
 
 // create sets the fields of a new event.
 func (in Inbound) create(d *EventEdit, components []string) error {
-	d.received = in.ReceivedAt
+	d.ReportedAt = in.ReceivedAt
 	d.Begin(Incident, in.Title, in.Status)
 	d.Description.Set(richtext.Rich, in.Description)
 	d.ExternalID, d.Published, d.Severity = in.ExternalID, in.Publish, in.DefaultSeverity

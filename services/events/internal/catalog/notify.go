@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"cmp"
 	"context"
 	"maps"
 	"reflect"
@@ -219,19 +220,13 @@ func (d *EventEdit) occasion() occasion {
 
 // backdated reports whether the write creates or publishes an event that had started more than backdatedAfter before its
 // creation, or writes an entry about such an early time. If a message of a monitoring tool has waited, the time at which it
-// was received counts as the time of the write.
+// was received counts as the time of the write or of the creation.
 func (d *EventEdit) backdated() bool {
-	written := d.Now
-	if d.received != nil {
-		written = *d.received
-	}
 	switch {
-	case d.IsNew():
-		return written.Sub(d.StartAt) > backdatedAfter
-	case d.published():
-		return d.CreatedAt.Sub(d.StartAt) > backdatedAfter
+	case d.IsNew(), d.published():
+		return cmp.Or(d.ReportedAt, &d.CreatedAt).Sub(d.StartAt) > backdatedAfter
 	case d.entry != nil:
-		return written.Sub(d.entry.Timestamp) > backdatedAfter
+		return cmp.Or(d.received, &d.Now).Sub(d.entry.Timestamp) > backdatedAfter
 	}
 	return false
 }
