@@ -3,6 +3,7 @@ package audit_test
 import (
 	"context"
 	"encoding/json"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -153,6 +154,19 @@ func TestEntryHasABoundedSize(t *testing.T) {
 	message, err := json.Marshal(got)
 	if err != nil || len(message) > 2*audit.MaxSnapshot+4096 {
 		t.Errorf("%d bytes, %v", len(message), err)
+	}
+	// Maps are cut, too, and the names in them.
+	wide := boat{ID: "1", Name: "Ada", Kinds: map[string]bool{strings.Repeat(character, 400_000): true}}
+	for i := range 500 {
+		wide.Kinds[strings.Repeat(character, 100)+strconv.Itoa(i)] = true
+	}
+	var cut struct {
+		ID        string
+		Kinds     map[string]bool
+		Truncated bool
+	}
+	if got := entry(t, "", nil, &wide); json.Unmarshal(got.After, &cut) != nil || len(got.After) > audit.MaxSnapshot || !cut.Truncated || cut.ID != "1" || len(cut.Kinds) == 0 {
+		t.Errorf("%d bytes, %d kinds", len(got.After), len(cut.Kinds))
 	}
 	// A change behind the cut is a change.
 	changed := long
