@@ -47,6 +47,7 @@ type bar struct {
 	Today       day
 	Columns     []columns
 	Links       []dayLink
+	EventDays   int    // number of Links whose days have an event; the other days had a state that was set by hand
 	Ago         string // text that says how long ago the first day is
 	Uptime      string // empty: the uptime is not shown
 }
@@ -80,6 +81,7 @@ func (f frame) newBar(c *edition.ShownComponent) *bar {
 		}
 		if there {
 			b.Links = append(b.Links, dayLink{i * columnWidth, f.dayHref(c, one), f.dayTitle(d, one)})
+			b.EventDays += min(len(one.EventIDs), 1)
 		}
 	}
 	b.Columns = columnsOf(classes)
@@ -87,17 +89,19 @@ func (f frame) newBar(c *edition.ShownComponent) *bar {
 	return b
 }
 
-// barSummary returns a text about a bar: the number of days, the uptime, and the number of days on which the component
-// was affected.
+// barSummary returns a text about a bar: the number of days, the uptime, and the number of days on which an event affected
+// the component. If only a state by hand did, it says nothing of events.
 func (f frame) barSummary(b *bar) string {
 	parts := []string{f.Count("bar.days", b.Days)}
 	if b.Uptime != "" {
 		parts = append(parts, b.Uptime)
 	}
-	if len(b.Links) == 0 {
-		return strings.Join(append(parts, f.Word("bar.quiet")), ", ")
+	if b.EventDays > 0 {
+		parts = append(parts, f.Count("bar.events", b.EventDays))
+	} else if len(b.Links) == 0 {
+		parts = append(parts, f.Word("bar.quiet"))
 	}
-	return strings.Join(append(parts, f.Count("bar.events", len(b.Links))), ", ")
+	return strings.Join(parts, ", ")
 }
 
 func shownDays(c *edition.ShownComponent) map[string]uptime.AffectedDay {

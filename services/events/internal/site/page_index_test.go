@@ -159,6 +159,10 @@ func TestBarOfAnIncidentThatHasJustBegun(t *testing.T) {
 	if want := []dayLink{{356, "events/new", "November 22, 2026: Major outage. Down"}}; !slices.Equal(b.Links, want) || !strings.Contains(b.Label, "events on 1 day") {
 		t.Errorf("the bar %q links %+v", b.Label, b.Links)
 	}
+	s.Components[0].Days[0].EventIDs = nil // a state by hand
+	if b := f.newBar(&s.Components[0]); len(b.Links) != 1 || strings.Contains(strings.ToLower(b.Label), "events") {
+		t.Errorf("the bar %q of a state by hand links %+v", b.Label, b.Links)
+	}
 	columns := b.Columns
 	if last := columns[len(columns)-1]; last.Class != "x" || last.Path != "M356 18h4" {
 		t.Errorf("the last day is %+v", last)
