@@ -4,6 +4,7 @@ import (
 	"maps"
 	"net/http"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/bellbuoy/bellbuoy/gateway/internal/message"
@@ -126,7 +127,7 @@ func (d *Dashboards) findEdition(v *dashboardVisit) bool {
 
 // checkAccess reports whether the visitor may see the dashboard. If the dashboard is public and the file is shared,
 // it sets the header that allows scripts of other sites to read the response. If the visitor may not see the
-// dashboard, it responds with 403.
+// dashboard, it responds with 403, or leads the visitor to the password form at the dashboard's page.
 func (d *Dashboards) checkAccess(v *dashboardVisit) bool {
 	out := v.Header()
 	if !v.edition.private {
@@ -138,6 +139,8 @@ func (d *Dashboards) checkAccess(v *dashboardVisit) bool {
 	switch {
 	case d.admits(v):
 		return true
+	case v.File.page && v.edition.Access.Mode == peer.AccessPassword && v.File.kind == fileOfEdition && strings.Count(v.below, "/") > 1:
+		v.lead(http.StatusSeeOther, v.home()) // the relative links of the password form do not fit
 	case v.File.page && v.edition.Access.Mode == peer.AccessPassword:
 		d.sendInstead(v, enterFile(v.below), http.StatusForbidden)
 	default:
@@ -223,11 +226,14 @@ func (d *Dashboards) sendList(v *dashboardVisit) {
 }
 
 // move redirects the visitor permanently.
-func (v *dashboardVisit) move(location string) {
+func (v *dashboardVisit) move(location string) { v.lead(http.StatusPermanentRedirect, location) }
+
+// lead redirects the visitor with the status.
+func (v *dashboardVisit) lead(status int, location string) {
 	v.setCache()
 	v.Header().Set("Location", location)
 	v.Header().Set("Content-Length", "0")
-	v.WriteHeader(http.StatusPermanentRedirect)
+	v.WriteHeader(status)
 }
 
 // setCache sets Cache-Control. Errors and redirects of a dashboard get the same value as its files. An unknown
