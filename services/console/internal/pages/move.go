@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/google/uuid"
 
@@ -298,7 +299,8 @@ func noteOf(left map[string]int) string {
 
 // firstUpper returns a text with a capital first letter.
 func firstUpper(text string) string {
-	return strings.ToUpper(text[:min(1, len(text))]) + text[min(1, len(text)):]
+	_, size := utf8.DecodeRuneInString(text)
+	return strings.ToUpper(text[:size]) + text[size:]
 }
 
 // undoable returns the outcomes that an undo needs.

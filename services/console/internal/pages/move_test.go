@@ -516,3 +516,11 @@ func TestADownloadedPageIsReadAsAFolder(t *testing.T) {
 	read := b.uploadFiles(moveParts+"/read", files, true, "source", "statuspage", "only", "components", "only", "events", "slug", "acme")
 	b.expect(read, http.StatusOK, `"kind":"component","count":1`, `"kind":"event","count":1`, "Checkout fails")
 }
+
+func TestASentenceBeginsWithACapitalLetter(t *testing.T) {
+	for text, want := range map[string]string{"": "", "no status": "No status", "über uns": "Über uns", "日本": "日本"} {
+		if got := firstUpper(text); got != want {
+			t.Errorf("%q becomes %q", text, got)
+		}
+	}
+}
