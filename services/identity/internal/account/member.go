@@ -127,11 +127,13 @@ func (a *Accounts) mayChange(ctx context.Context, who Who, id string, allow func
 	return user, err
 }
 
-// Leaving is an admin who is about to lose the role, the record, or the way to sign in without the provider. The entry
+// Leaving is a change by which an admin loses the role, the record, or the way to sign in without the provider. The entry
 // expires at Until.
 type Leaving struct {
-	User  string    `json:"user"`
-	Until time.Time `json:"until"`
+	ID        string    `json:"id"`
+	User      string    `json:"user"`
+	KeepsRole bool      `json:"keepsRole"` // the user loses only the way to sign in without the provider
+	Until     time.Time `json:"until"`
 }
 
 // leavingFor is longer than a change of a user can take.
@@ -142,16 +144,17 @@ const leavingFor = 2 * finishTimeout
 // Otherwise it stores in the organization that the user leaves, until done is called. So if two admins demote each other
 // at once, one remains: the second call of keepAdmin finds that the other admin leaves.
 func (a *Accounts) keepAdmin(ctx context.Context, user User, keepsRole bool) (done func(), err error) {
+	id := topic.NewID()
 	_, err = a.Store.Organizations.Change(ctx, user.Organization, func(o *Organization) error {
 		now := a.Now()
-		o.Leaving = slices.DeleteFunc(o.Leaving, func(l Leaving) bool { return !now.Before(l.Until) || l.User == user.ID })
-		o.Leaving = append(o.Leaving, Leaving{user.ID, now.Add(leavingFor)})
+		o.Leaving = slices.DeleteFunc(o.Leaving, func(l Leaving) bool { return !now.Before(l.Until) })
+		o.Leaving = append(o.Leaving, Leaving{id, user.ID, keepsRole, now.Add(leavingFor)})
 		members, _, err := a.Members(ctx, o.ID, find.Query{})
 		if err != nil {
 			return err
 		}
 		stays := func(u User) bool {
-			return u.isAdmin() && !slices.ContainsFunc(o.Leaving, func(l Leaving) bool { return l.User == u.ID })
+			return u.isAdmin() && !slices.ContainsFunc(o.Leaving, func(l Leaving) bool { return l.User == u.ID && !l.KeepsRole })
 		}
 		switch {
 		case !keepsRole && !slices.ContainsFunc(members, stays):
@@ -165,7 +168,7 @@ func (a *Accounts) keepAdmin(ctx context.Context, user User, keepsRole bool) (do
 		ctx, cancel := finish(ctx)
 		defer cancel()
 		_, err := a.Store.Organizations.Change(ctx, user.Organization, func(o *Organization) error {
-			o.Leaving = slices.DeleteFunc(o.Leaving, func(l Leaving) bool { return l.User == user.ID })
+			o.Leaving = slices.DeleteFunc(o.Leaving, func(l Leaving) bool { return l.ID == id })
 			return nil
 		})
 		if err != nil { // the entry expires
