@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/bellbuoy/bellbuoy/libs/apitest"
 	"github.com/bellbuoy/bellbuoy/libs/stream"
@@ -169,6 +170,15 @@ func TestTheRecipientsOfMailsAreResolvedToTheirAddressesAndLinks(t *testing.T) {
 	p.browser().call(200, "POST", "invitations/accept", jsonOf(map[string]any{"token": token, "password": password}))
 	if to := resolve(m.organization, invitation); to.State != topic.RecipientGone || to.Link != "" {
 		t.Errorf("a used link goes to %+v", to)
+	}
+	// The longest retry schedule has 20 pauses of 24 h. A mail that waits as long still goes to the former address.
+	p.ahead.Add(int64(20 * 24 * time.Hour))
+	again := p.browser()
+	again.as(again.call(200, "POST", "sign-in", signIn("ann", password))).call(200, "PATCH", "profile", `{"email": "newest@example.com"}`)
+	for _, n := range find(topic.MemberAddress, 4)[:2] {
+		if to := resolve(m.organization, n); to.State != topic.RecipientActive {
+			t.Errorf("after 20 days, the recipient %s is %+v", n.Recipient, to)
+		}
 	}
 	p.operator(204, "DELETE", "users/"+m.id, "")
 	if to := resolve(m.organization, find(topic.MemberAddress, 2)[0]); to.State != topic.RecipientGone {

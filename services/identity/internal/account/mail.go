@@ -20,7 +20,7 @@ type FormerEmail struct {
 }
 
 const (
-	formerEmailFor  = 7 * 24 * time.Hour // with the default retry schedule, delivery gives up earlier
+	formerEmailFor  = 21 * 24 * time.Hour // delivery gives up earlier, because a retry schedule has at most 20 pauses of 24 h
 	maxFormerEmails = 10
 )
 
