@@ -159,7 +159,6 @@ type PasswordSignIn struct {
 	Username, Password string
 	Keep               bool
 	Browser            string
-	Next               string
 }
 
 // SignIn checks a name and a password. It starts a session, or returns a ticket for the second factor.
@@ -196,7 +195,7 @@ func (a *Accounts) SignIn(ctx context.Context, in PasswordSignIn, from Client) (
 		return SignIn{}, errSignIn()
 	}
 	at.reason = ""
-	p := proof{Method: ByPassword, Keep: in.Keep, Browser: in.Browser, Next: in.Next}
+	p := proof{Method: ByPassword, Keep: in.Keep, Browser: in.Browser}
 	if user.HasTOTP() {
 		return a.askSecondFactor(user, in.Username, p), nil
 	}
