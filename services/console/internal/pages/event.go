@@ -139,7 +139,9 @@ func (v *visit) showEvent(status int, e app.EventDetail, form *forms.Form, stays
 		setup, _ = v.app.Channels(v.Request.Context())
 		return nil
 	})
-	_ = work.Wait() // no read returns an error: the page shows which parts are missing
+	if err := work.Wait(); err != nil { // no read returns an error: the page shows which parts are missing. A panic is an error
+		return err
+	}
 	for _, channel := range data.Deliveries.Channels {
 		if files := filesWith(setup.Channels, channel.Kind); files != "" && !slices.Contains(data.Files, files) {
 			data.Files = append(data.Files, files)
