@@ -22,30 +22,31 @@ type Events struct {
 
 // Event is an incident or a maintenance.
 type Event struct {
-	ID                      string     `json:"id"`
-	Type                    string     `json:"type"`
-	Title                   string     `json:"title"`
-	Description             *string    `json:"description"`
-	ImpactAnalysis          *string    `json:"impactAnalysis"`
-	Coordinator             *string    `json:"coordinator"`
-	Status                  string     `json:"status"`
-	Severity                string     `json:"severity"`
-	StartAt                 time.Time  `json:"startAt"`
-	EndAt                   *time.Time `json:"endAt"`
-	ScheduledStartAt        *time.Time `json:"scheduledStartAt"`
-	ScheduledEndAt          *time.Time `json:"scheduledEndAt"`
-	AutoStart               bool       `json:"autoStart"`
-	AutoEnd                 bool       `json:"autoEnd"`
-	ReminderMinutes         []int      `json:"reminderMinutes"`
-	Publish                 bool       `json:"publish"`
-	AffectedComponents      []Affected `json:"affectedComponents"`
-	DashboardIDs            []string   `json:"dashboardIds"`
-	HiddenFromDashboard     bool       `json:"hiddenFromDashboard"`
-	HiddenFromUptimeReports bool       `json:"hiddenFromUptimeReports"`
-	Source                  string     `json:"source"`
-	CreatedBy               Author     `json:"createdBy"`
-	UpdatedAt               time.Time  `json:"updatedAt"`
-	Version                 int64      `json:"version"`
+	ID                      string          `json:"id"`
+	Type                    string          `json:"type"`
+	Title                   string          `json:"title"`
+	Description             *string         `json:"description"`
+	ImpactAnalysis          *string         `json:"impactAnalysis"`
+	Coordinator             *string         `json:"coordinator"`
+	Status                  string          `json:"status"`
+	Severity                string          `json:"severity"`
+	StartAt                 time.Time       `json:"startAt"`
+	EndAt                   *time.Time      `json:"endAt"`
+	ScheduledStartAt        *time.Time      `json:"scheduledStartAt"`
+	ScheduledEndAt          *time.Time      `json:"scheduledEndAt"`
+	AutoStart               bool            `json:"autoStart"`
+	AutoEnd                 bool            `json:"autoEnd"`
+	ReminderMinutes         []int           `json:"reminderMinutes"`
+	Publish                 bool            `json:"publish"`
+	AffectedComponents      []Affected      `json:"affectedComponents"`
+	DashboardIDs            []string        `json:"dashboardIds"`
+	NotifyLater             map[string]bool `json:"notifyLater"` // channels that the scheduler notifies
+	HiddenFromDashboard     bool            `json:"hiddenFromDashboard"`
+	HiddenFromUptimeReports bool            `json:"hiddenFromUptimeReports"`
+	Source                  string          `json:"source"`
+	CreatedBy               Author          `json:"createdBy"`
+	UpdatedAt               time.Time       `json:"updatedAt"`
+	Version                 int64           `json:"version"`
 }
 
 // Affected is a component that an event affects.
@@ -165,6 +166,7 @@ type EventChange struct {
 	HiddenFromUptimeReports *bool             `json:"hiddenFromUptimeReports,omitempty"`
 	Publish                 *bool             `json:"publish,omitempty"`
 	Notify                  *Channels         `json:"notify,omitempty"`
+	NotifyLater             *Channels         `json:"notifyLater,omitempty"`
 }
 
 // Nullable is a text that is null in JSON if it is empty.

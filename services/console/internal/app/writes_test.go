@@ -23,7 +23,6 @@ import (
 
 	"github.com/bellbuoy/bellbuoy/libs/boot"
 	"github.com/bellbuoy/bellbuoy/libs/passport"
-	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
 
 // withoutForm returns why no form of the console sends an operation that writes, or a member of its body: "operation" or
@@ -32,7 +31,6 @@ func withoutForm() map[string]string {
 	reasons := map[string]string{
 		"createEvent externalId": "the tools that report events set it", "changeEvent externalId": "the tools that report events set it",
 		"importEvents": "the page of an import sends it through package transfer", "undoEventImport": "the page of an import sends it through package transfer",
-		"createEvent notifyLater":  "the scheduler follows notify of the form",
 		"createComponent position": "dashboards have the order", "changeComponent position": "dashboards have the order",
 	}
 	for _, operation := range []string{"createDashboard", "previewDashboard", "replaceDashboardComponents"} {
@@ -45,9 +43,6 @@ func withoutForm() map[string]string {
 		for _, member := range []string{"state", "confirmedAt"} {
 			reasons["import"+channel+"Subscribers rows."+member] = "an import of another page sets it"
 		}
-	}
-	for _, channel := range topic.AppChannels() {
-		reasons["createEvent notifyLater."+string(channel)] = "the scheduler follows notify of the form"
 	}
 	for _, kind := range []string{"Webhook", "Teams", "Gchat", "Slack", "Discord"} {
 		reasons["delete"+kind+"Endpoint url"] = "urlHash names the endpoint"

@@ -331,6 +331,15 @@ func (v *visit) changeEvent(form eventForm, e app.Event, show func(int) error) e
 	}
 	if e.Publish {
 		in.Notify = channelsOf(form.Field("notify"))
+		if len(form.Field("notify").Values) == 0 { // the steps and reminders of the scheduler notify as before
+			later := &forms.Field{}
+			for channel, on := range e.NotifyLater {
+				if on {
+					later.Values = append(later.Values, channel)
+				}
+			}
+			in.NotifyLater = channelsOf(later)
+		}
 	}
 	_, err := v.app.ChangeEvent(v.Request.Context(), e.ID, form.Version, in)
 	if failed := app.As(err); failed != nil && failed.Status == http.StatusConflict && form.Version != e.Version {

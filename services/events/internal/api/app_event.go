@@ -119,23 +119,24 @@ func (a api) getEvent(c *web.Call[eventParameters, web.None]) (oneEventView, err
 
 // eventMembers are the members that a create and a change of an event share.
 type eventMembers struct {
-	Description             optional.Value[string]     `json:"description" nullable:"true" maxLength:"20000" description:"Rich text."`
-	ImpactAnalysis          optional.Value[string]     `json:"impactAnalysis" nullable:"true" maxLength:"8000" description:"Rich text."`
-	Coordinator             optional.Value[string]     `json:"coordinator" nullable:"true" maxLength:"1000"`
-	Severity                optional.Value[string]     `json:"severity" nullable:"true" enum:"minor_performance,major_performance,minor_outage,major_outage"`
-	StartAt                 optional.Value[time.Time]  `json:"startAt" description:"Not in the future. By default now, and for a maintenance the planned start."`
-	EndAt                   optional.Value[time.Time]  `json:"endAt" nullable:"true" description:"The actual end, of a closed event only."`
-	ScheduledStartAt        optional.Value[time.Time]  `json:"scheduledStartAt" nullable:"true" description:"Required for a maintenance."`
-	ScheduledEndAt          optional.Value[time.Time]  `json:"scheduledEndAt" nullable:"true" description:"Required for a maintenance."`
-	AutoStart               optional.Value[bool]       `json:"autoStart" description:"For a maintenance."`
-	AutoEnd                 optional.Value[bool]       `json:"autoEnd" description:"For a maintenance."`
-	ReminderMinutes         optional.Value[[]int]      `json:"reminderMinutes" maxItems:"5" description:"For a maintenance: minutes before the planned start, 5 to 1440 each."`
-	Publish                 optional.Value[bool]       `json:"publish" description:"False: a draft. By default true."`
-	HiddenFromDashboard     optional.Value[bool]       `json:"hiddenFromDashboard"`
-	HiddenFromUptimeReports optional.Value[bool]       `json:"hiddenFromUptimeReports"`
-	ExternalID              optional.Value[string]     `json:"externalId" nullable:"true" maxLength:"255" description:"Unique in the organization while the event is open."`
-	Notify                  optional.Value[web.Notify] `json:"notify"`
-	DashboardIDs            optional.Value[[]string]   `json:"dashboardIds" maxItems:"50" description:"The dashboards that show an event without components. It moves no component and concerns all of them. Beside components: 400."`
+	Description             optional.Value[string]          `json:"description" nullable:"true" maxLength:"20000" description:"Rich text."`
+	ImpactAnalysis          optional.Value[string]          `json:"impactAnalysis" nullable:"true" maxLength:"8000" description:"Rich text."`
+	Coordinator             optional.Value[string]          `json:"coordinator" nullable:"true" maxLength:"1000"`
+	Severity                optional.Value[string]          `json:"severity" nullable:"true" enum:"minor_performance,major_performance,minor_outage,major_outage"`
+	StartAt                 optional.Value[time.Time]       `json:"startAt" description:"Not in the future. By default now, and for a maintenance the planned start."`
+	EndAt                   optional.Value[time.Time]       `json:"endAt" nullable:"true" description:"The actual end, of a closed event only."`
+	ScheduledStartAt        optional.Value[time.Time]       `json:"scheduledStartAt" nullable:"true" description:"Required for a maintenance."`
+	ScheduledEndAt          optional.Value[time.Time]       `json:"scheduledEndAt" nullable:"true" description:"Required for a maintenance."`
+	AutoStart               optional.Value[bool]            `json:"autoStart" description:"For a maintenance."`
+	AutoEnd                 optional.Value[bool]            `json:"autoEnd" description:"For a maintenance."`
+	ReminderMinutes         optional.Value[[]int]           `json:"reminderMinutes" maxItems:"5" description:"For a maintenance: minutes before the planned start, 5 to 1440 each."`
+	Publish                 optional.Value[bool]            `json:"publish" description:"False: a draft. By default true."`
+	HiddenFromDashboard     optional.Value[bool]            `json:"hiddenFromDashboard"`
+	HiddenFromUptimeReports optional.Value[bool]            `json:"hiddenFromUptimeReports"`
+	ExternalID              optional.Value[string]          `json:"externalId" nullable:"true" maxLength:"255" description:"Unique in the organization while the event is open."`
+	Notify                  optional.Value[web.Notify]      `json:"notify"`
+	NotifyLater             optional.Value[web.NotifyLater] `json:"notifyLater"`
+	DashboardIDs            optional.Value[[]string]        `json:"dashboardIds" maxItems:"50" description:"The dashboards that show an event without components. It moves no component and concerns all of them. Beside components: 400."`
 }
 
 type eventBody struct {
@@ -144,7 +145,6 @@ type eventBody struct {
 	Status optional.Value[catalog.Status]    `json:"status" enum:"investigating,identified,monitoring,resolved,planning,started,inprogress,verifying,completed" description:"By default investigating or planning."`
 	eventMembers
 	AffectedComponents     optional.Value[[]affectedComponentBody] `json:"affectedComponents" maxItems:"100" description:"Without components, dashboardIds is required."`
-	NotifyLater            optional.Value[web.NotifyLater]         `json:"notifyLater"`
 	InitialTimelineMessage optional.Value[string]                  `json:"initialTimelineMessage" minLength:"1" maxLength:"20000" description:"Rich text of the first timeline entry."`
 }
 
@@ -194,7 +194,6 @@ func (a api) deleteEvent(c *web.Call[eventParameters, web.None]) (web.None, erro
 func (in eventBody) apply(d *catalog.EventEdit) error {
 	d.Begin(in.Type.Value, in.Title.Value, in.Status.Value)
 	err := errors.Join(in.eventMembers.apply(d), applyPlaces(d, in.AffectedComponents, in.DashboardIDs))
-	d.NotifyLater(in.NotifyLater.Value.Wording())
 	if in.InitialTimelineMessage.Sent {
 		err = errors.Join(err, d.SetInitialEntry(in.InitialTimelineMessage.Value))
 	}
@@ -228,6 +227,7 @@ func (in eventMembers) apply(d *catalog.EventEdit) error {
 	put(&d.HiddenFromUptimeReports, in.HiddenFromUptimeReports)
 	put(&d.ExternalID, in.ExternalID)
 	d.Notify(in.Notify.Value.Wording())
+	d.NotifyLater(in.NotifyLater.Value.Wording())
 	return d.SetTimes(catalog.Times{StartAt: in.StartAt, EndAt: in.EndAt, ScheduledStartAt: in.ScheduledStartAt, ScheduledEndAt: in.ScheduledEndAt})
 }
 
