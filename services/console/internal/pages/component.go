@@ -55,6 +55,9 @@ func (p *pages) componentState(v *visit) error {
 	show := func(status int) error { return v.showComponent(status, c, form, state) }
 	return v.submit(state, func() error {
 		in := app.NewOverride{Status: state.Value("status"), Until: state.Field("until").Time(v.zone()), CountInUptime: state.Ticked("countInUptime")}
+		if o := c.StatusOverride; o != nil && state.Value("until") == v.stateForm(c).Value("until") {
+			in.Until = o.Until // the field has no seconds
+		}
 		if in.Status == "operational" {
 			in.Until = nil
 		}

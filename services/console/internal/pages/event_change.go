@@ -346,6 +346,9 @@ func (p *pages) postMortem(v *visit) error {
 			return richText(form.Value(name), *former)
 		}
 		items, wrong := readItems(form.Value("actionItems"))
+		if kept := strings.TrimSpace(writeItems(was.ActionItems)); kept != "" && form.Value("actionItems") == kept {
+			items, wrong = was.ActionItems, "" // an item of a program can have a semicolon, or begin with x
+		}
 		if wrong != "" {
 			form.Field("actionItems").Problem = "Write each line as “what; owner; 2026-03-01”, without the owner and the date if there are none. This line is not like that: " + wrong
 			return show(http.StatusUnprocessableEntity)
