@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -141,17 +142,13 @@ func (p *consoleUser) form(action string) (string, url.Values) {
 		for field := range form.Descendants() {
 			name, kind := attribute(field, "name"), attribute(field, "type")
 			switch {
-			case name == "" || (kind == "checkbox" || kind == "radio") && !has(field, "checked"):
+			case name == "" || has(field, "disabled") || (kind == "checkbox" || kind == "radio") && !has(field, "checked"):
 			case field.DataAtom == atom.Input:
 				values.Add(name, attribute(field, "value"))
 			case field.DataAtom == atom.Textarea:
-				values.Add(name, strings.TrimPrefix(textOf(field), "\n"))
+				values.Add(name, strings.ReplaceAll(textOf(field), "\n", "\r\n")) // html.Parse leaves out the first newline, as browsers do
 			case field.DataAtom == atom.Select:
-				for option := range field.Descendants() {
-					if option.DataAtom == atom.Option && has(option, "selected") {
-						values.Add(name, attribute(option, "value"))
-					}
-				}
+				values.Add(name, chosen(field))
 			}
 		}
 		address, err := p.at.Parse(attribute(form, "action"))
@@ -162,6 +159,17 @@ func (p *consoleUser) form(action string) (string, url.Values) {
 	}
 	p.t.Fatalf("%s has no form for %s: %s", p.at, action, p.words())
 	return "", nil
+}
+
+// chosen returns the value of the selected option of a select, or that of its first option if none is selected.
+func chosen(field *html.Node) string {
+	var options []*html.Node
+	for option := range field.Descendants() {
+		if option.DataAtom == atom.Option {
+			options = append(options, option)
+		}
+	}
+	return attribute(options[max(0, slices.IndexFunc(options, func(o *html.Node) bool { return has(o, "selected") }))], "value")
 }
 
 // expect fails the test unless the page is at the path and shows the texts.
