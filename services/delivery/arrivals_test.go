@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"slices"
 	"strconv"
@@ -25,9 +26,10 @@ type arrivalLog struct {
 	mu       sync.Mutex
 	changes  map[string]*entry // by the id of the change
 	order    map[string][]int64
-	repeats  []int                  // by the kill that caused them: the first after the delivery had arrived
+	repeats  []int                  // by the kill that caused them: the first after the last arrival of the delivery
 	arriving func(status func(int)) // called for each request before the response, without the lock
 	failing  func(endpoint, times int) bool
+	open     int // number of open connections
 }
 
 // entry counts the arrivals of one change, by endpoint.
@@ -35,7 +37,7 @@ type entry struct {
 	sent      topic.EventChange
 	ids       []string
 	times     []uint8
-	succeeded []int // how many kills there were when the first request succeeded, counted from 1
+	succeeded []int // how many kills there were when the last request succeeded, counted from 1
 	distinct  int   // endpoints with a successful request
 }
 
@@ -47,8 +49,20 @@ func newArrivalLog(w *world, n int) *arrivalLog {
 		l.endpoints = append(l.endpoints, id)
 		w.peer.add(id, fmt.Sprintf("https://hooks.test/t/%d", i))
 	}
-	w.serve("hooks.test", l)
+	w.serve("hooks.test", l, func(server *http.Server) { server.ConnState = l.connection })
 	return l
+}
+
+// connection counts the open connections.
+func (l *arrivalLog) connection(_ net.Conn, state http.ConnState) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch state {
+	case http.StateNew:
+		l.open++
+	case http.StateClosed:
+		l.open--
+	}
 }
 
 // expect prepares the arrivalLog for a change. It returns the entry of the change.
@@ -117,16 +131,16 @@ func (l *arrivalLog) record(r *http.Request, body []byte) (status int) {
 		*last = got.Sequence
 	}
 	e.times[endpoint]++
-	if first := e.succeeded[endpoint]; first > 0 {
-		l.repeats[first-1]++
+	if last := e.succeeded[endpoint]; last > 0 {
+		l.repeats[last-1]++
 	}
 	if l.failing != nil && l.failing(endpoint, int(e.times[endpoint])) {
 		return http.StatusInternalServerError
 	}
 	if e.succeeded[endpoint] == 0 {
-		e.succeeded[endpoint] = len(l.repeats)
 		e.distinct++
 	}
+	e.succeeded[endpoint] = len(l.repeats)
 	return http.StatusNoContent
 }
 
@@ -146,8 +160,15 @@ func (l *arrivalLog) hears(arriving func(answer func(int))) {
 	l.arriving = arriving
 }
 
-// killed says that the service was killed.
+// killed says that the service was killed. It waits until the requests that the dead process had sent are read. Without
+// this, they and their repetitions would count for the next kill.
 func (l *arrivalLog) killed() {
+	l.t.Helper()
+	apitest.Eventually(l.t, "the connections of the dead process to end", func() bool {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		return l.open == 0
+	})
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.repeats = append(l.repeats, 0)

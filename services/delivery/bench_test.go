@@ -130,8 +130,8 @@ func (w *world) counter(host string) *counter {
 	return c
 }
 
-// serve serves a host until the test ends and returns the address.
-func (w *world) serve(host string, handler http.Handler) (address string) {
+// serve serves a host until the test ends and returns the address. The options change the server before it starts.
+func (w *world) serve(host string, handler http.Handler, options ...func(*http.Server)) (address string) {
 	w.t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -139,6 +139,9 @@ func (w *world) serve(host string, handler http.Handler) (address string) {
 	}
 	server := &http.Server{Handler: handler, TLSConfig: &tls.Config{Certificates: []tls.Certificate{w.authorities.issue(w.t, host)}, NextProtos: []string{"http/1.1"}},
 		ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)} // killed senders break connections
+	for _, option := range options {
+		option(server)
+	}
 	go func() { _ = server.ServeTLS(listener, "", "") }()
 	w.t.Cleanup(func() { server.Close() })
 	w.resolve = append(w.resolve, host+":443="+listener.Addr().String())
