@@ -678,16 +678,6 @@ func TestAPrivateDashboardNeedsItsPassword(t *testing.T) {
 			t.Errorf("events was asked with a key: %s", uri)
 		}
 	}
-	// The relative links of the form do not fit an address with more slashes, so the visitor gets the form at the dashboard's page.
-	for path, header := range map[string]map[string]string{"/d/main/x/y/z": nil, "/d/main/x/y/": nil, "/x/y/z": ownHost} {
-		g := d.get(t, path, plainly(header))
-		home := map[bool]string{true: "/", false: "/d/main/"}[header != nil]
-		if g.status != 303 || g.body != "" {
-			t.Errorf("%s: %d %q", path, g.status, g.body)
-		}
-		wantHeaders(t, path, g, map[string]string{"Location": home, "Cache-Control": cacheOfPrivate})
-	}
-	wantStatus(t, d.get(t, "/d/main/x/y/z", right), 404)
 	// The form of a visitor is forwarded only with the cookie.
 	for _, path := range []string{"/d/main/subscribe/email", "/d/main/subscribe/webhook"} {
 		for _, header := range []map[string]string{plainly(nil), ticket("dashboard-1", "v0", time.Hour)} {

@@ -4,7 +4,6 @@ import (
 	"maps"
 	"net/http"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/bellbuoy/bellbuoy/gateway/internal/message"
@@ -127,7 +126,7 @@ func (d *Dashboards) findEdition(v *dashboardVisit) bool {
 
 // checkAccess reports whether the visitor may see the dashboard. If the dashboard is public and the file is shared,
 // it sets the header that allows scripts of other sites to read the response. If the visitor may not see the
-// dashboard, it responds with 403, or leads the visitor to the password form at the dashboard's page.
+// dashboard, it responds with 403.
 func (d *Dashboards) checkAccess(v *dashboardVisit) bool {
 	out := v.Header()
 	if !v.edition.private {
@@ -139,8 +138,6 @@ func (d *Dashboards) checkAccess(v *dashboardVisit) bool {
 	switch {
 	case d.admits(v):
 		return true
-	case v.File.page && v.edition.Access.Mode == peer.AccessPassword && v.File.kind == fileOfEdition && strings.Count(v.below, "/") > 1:
-		v.lead(http.StatusSeeOther, v.home()) // the relative links of the password form do not fit
 	case v.File.page && v.edition.Access.Mode == peer.AccessPassword:
 		d.sendInstead(v, enterFile(v.below), http.StatusForbidden)
 	default:
@@ -226,14 +223,11 @@ func (d *Dashboards) sendList(v *dashboardVisit) {
 }
 
 // move redirects the visitor permanently.
-func (v *dashboardVisit) move(location string) { v.lead(http.StatusPermanentRedirect, location) }
-
-// lead redirects the visitor with the status.
-func (v *dashboardVisit) lead(status int, location string) {
+func (v *dashboardVisit) move(location string) {
 	v.setCache()
 	v.Header().Set("Location", location)
 	v.Header().Set("Content-Length", "0")
-	v.WriteHeader(status)
+	v.WriteHeader(http.StatusPermanentRedirect)
 }
 
 // setCache sets Cache-Control. Errors and redirects of a dashboard get the same value as its files. An unknown
