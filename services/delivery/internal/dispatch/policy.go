@@ -22,12 +22,7 @@ func (p Policy) attempts() int { return len(p) + 1 }
 
 // next returns the wait after the count-th attempt, and false if there is no further attempt.
 func (p Policy) next(count int, result Result) (time.Duration, bool) {
-	switch {
-	case result.Code == deliverylog.CodeBlocked || result.Code == deliverylog.CodeGone || result.Final:
-		return 0, false
-	case count >= p.attempts():
-		return 0, false
-	case repeatsStatus(result.HTTPStatus) && count >= clientAttempts:
+	if count >= p.granted(count, result) {
 		return 0, false
 	}
 	wait := p[count-1]
