@@ -98,10 +98,22 @@ func TestGoldenPages(t *testing.T) {
 		}
 	}
 	trouble := troubledPage()
-	for golden, name := range map[string]string{
-		"page_index.html": "", "page_event.html": "events/" + trouble.Events[3].ID, "page_month.html": "history/2026-11", "page_subscribe.html": "subscribe",
-		"page_enter.html": peer.EnterWrongFile, "page_missing.html": peer.MissingFile, "page_embed.html": "embed",
-	} {
+	names := map[string]string{"page_enter.html": peer.EnterWrongFile, "page_missing.html": peer.MissingFile} // by golden file
+	golden := map[string]string{
+		"/": "page_index.html", "/events/{id}": "page_event.html", "/components/{id}": "page_component.html", "/history": "page_history.html",
+		"/history/{month}": "page_month.html", "/subscribe": "page_subscribe.html", "/subscribe/sent": "page_sent.html", "/embed": "page_embed.html",
+	}
+	values := strings.NewReplacer("events/{id}", "events/"+trouble.Events[3].ID, "components/{id}", "components/"+trouble.Components[0].ID, "{month}", "2026-11")
+	for _, file := range peer.DashboardFiles() {
+		if !file.IsPage() {
+			continue
+		}
+		if golden[file.Path] == "" {
+			t.Errorf("the page %s has no golden file", file.Path)
+		}
+		names[golden[file.Path]] = values.Replace(file.Name())
+	}
+	for golden, name := range names {
 		got := string(render(t, s, trouble, name).Body)
 		for _, tag := range []string{"style", "script"} {
 			if from := strings.Index(got, "<"+tag+">"); from >= 0 {
@@ -116,6 +128,19 @@ func TestGoldenPages(t *testing.T) {
 		want, err := os.ReadFile(path)
 		if err != nil || got != string(want) {
 			t.Errorf("%s differs (%v). If the change is right, run the test with -update.", golden, err)
+		}
+	}
+}
+
+// The page of a dashboard links to each of its feeds and to its calendar.
+func TestAPageLinksToEachFeed(t *testing.T) {
+	page := string(render(t, newSite(t), troubledPage(), "").Body)
+	for _, file := range peer.DashboardFiles() {
+		if !file.IsFeed() || file.Of != "" || file.HasParameter() {
+			continue
+		}
+		if link := regexp.MustCompile(`<(a|link) [^>]*href="[^"]*\b` + regexp.QuoteMeta(file.Name()) + `"`); !link.MatchString(page) {
+			t.Errorf("the page has no link to %s", file.Path)
 		}
 	}
 }
