@@ -3,6 +3,7 @@ package main_test
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"os/exec"
@@ -40,6 +41,19 @@ func operated(t *testing.T) (base string, env []string) {
 	return base, []string{"BELLBUOY_URL=" + base, "BELLBUOY_OPERATOR_TOKEN=" + operatorToken}
 }
 
+// organizationSettings returns the names of the limits, features and capabilities of an organization.
+func organizationSettings(t *testing.T) (names []string) {
+	t.Helper()
+	all := schemas(t, "operator.yaml")
+	for _, name := range []string{"LimitsPatch", "FeaturesPatch", "CapabilitiesPatch"} {
+		if len(all[name].Properties) == 0 {
+			t.Fatalf("the document has no %s", name)
+		}
+		names = slices.AppendSeq(names, maps.Keys(all[name].Properties))
+	}
+	return names
+}
+
 // An operator creates, changes and deletes an organization, a user and keys with commands only.
 func TestOperatorCommandsManageOrganizationsUsersAndKeys(t *testing.T) {
 	t.Parallel()
@@ -65,6 +79,17 @@ func TestOperatorCommandsManageOrganizationsUsersAndKeys(t *testing.T) {
 		changed := do("org", "change", org, "--max-dashboards", value)
 		if shown := do("org", "show", org); field(t, changed, "dashboards") != want || field(t, shown, "dashboards") != want {
 			t.Errorf("--max-dashboards %s: %s, shown as %s", value, changed, shown)
+		}
+	}
+	settings := organizationSettings(t)
+	if rows := len(cells(do("org", "show", org))); rows != 4+len(settings) {
+		t.Errorf("%d rows: an organization has an id, a name, a plan, a dashboard, and %q", rows, settings)
+	}
+	help := do("org", "change", "-h")
+	for _, name := range settings {
+		option := "--" + strings.ToLower(regexp.MustCompile("[A-Z]").ReplaceAllString(name, "-$0"))
+		if !strings.Contains(help, option+"=") {
+			t.Errorf("org change has no option %s", option)
 		}
 	}
 	var one struct{ Organization struct{ ID, Name string } }

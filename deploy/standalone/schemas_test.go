@@ -14,15 +14,15 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
 
-// schema is an object in the document of the App interface.
+// schema is an object in an OpenAPI document.
 type schema struct {
 	Properties map[string]struct{ Enum []any }
 }
 
-// schemas returns the objects in the document of the App interface, by name.
-func schemas(t *testing.T) map[string]schema {
+// schemas returns the objects in an OpenAPI document, by name.
+func schemas(t *testing.T, name string) map[string]schema {
 	t.Helper()
-	content, err := os.ReadFile("../../gateway/openapi/app.yaml")
+	content, err := os.ReadFile("../../gateway/openapi/" + name)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -39,7 +39,7 @@ func schemas(t *testing.T) map[string]schema {
 // on purpose are named here.
 func TestALineHasEachMemberOfItsRecord(t *testing.T) {
 	t.Parallel()
-	all := schemas(t)
+	all := schemas(t, "app.yaml")
 	for name, of := range map[string]struct {
 		line    reflect.Type
 		without []string

@@ -375,7 +375,7 @@ func newCrowd(t *testing.T, seed uint64) (*crowded, map[int]int) {
 // services do not share them, so "why" would refuse a new kind of endpoint, and would break its document for a new reason.
 func TestWhyKnowsEachChannelAndEachReason(t *testing.T) {
 	t.Parallel()
-	all := schemas(t)
+	all := schemas(t, "app.yaml")
 	words := func(schema, property string) (found []string) {
 		for _, word := range all[schema].Properties[property].Enum {
 			if text, is := word.(string); is { // not null
