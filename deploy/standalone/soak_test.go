@@ -3,6 +3,7 @@
 package main_test
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -222,7 +223,7 @@ func (s *soak) drain() {
 	arrived, latest := total(), time.Now()
 	for time.Since(latest) < 90*time.Second {
 		unheard, _ := s.unheard()
-		if len(s.missing()) == 0 && len(unheard) == 0 && s.waiting() == 0 {
+		if missing, _ := s.missing(); len(missing) == 0 && len(unheard) == 0 && s.waiting() == 0 {
 			return
 		}
 		if now := total(); now > arrived {
@@ -281,18 +282,50 @@ func (s *soak) waiting() (messages int) {
 	return messages
 }
 
-// missing returns the acknowledged updates that an endpoint has not received.
-func (s *soak) missing() (updates []string) {
+// missing returns the number of deliveries that endpoints have not received, by the title of the event, and a text for each of
+// their updates.
+func (s *soak) missing() (deliveries map[string]int, updates []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	deliveries = map[string]int{}
 	for title, sequences := range s.updates {
 		for _, sequence := range sequences {
 			if n := s.hooks.reached(title, sequence); n < soakHooks {
-				updates = append(updates, fmt.Sprintf("%s, update %d: at %d endpoints", title, sequence, n))
+				deliveries[title] += soakHooks - n
+				updates = append(updates, fmt.Sprintf("%s, update %d of %d: at %d endpoints", title, sequence, slices.Max(sequences), n))
 			}
 		}
 	}
-	return updates
+	return deliveries, updates
+}
+
+// replaced returns how many of the missing deliveries were replaced by a newer update while they waited for a retry, and what
+// the logs say of the others.
+func (s *soak) replaced(missing map[string]int) (deliveries int, others []string) {
+	s.t.Helper()
+	for title, n := range missing {
+		logged := map[string]int{} // by status and error code
+		for _, status := range []string{"skipped", "failed", "retrying"} {
+			var list struct{ Logs []struct{ ErrorCode *string } }
+			send(s.t, http.MethodGet, s.BaseURL+"/app/notifications/webhook/logs?limit=100&status="+status+"&eventId="+s.hooks.id(title), s.app(), nil).
+				expect(s.t, http.StatusOK).into(s.t, &list)
+			for _, log := range list.Logs {
+				logged[status+" "+*cmp.Or(log.ErrorCode, new(string))]++
+			}
+		}
+		found := min(n, logged["skipped replaced"])
+		if deliveries += found; found < n {
+			others = append(others, fmt.Sprintf("%s: %d of %d; %v", title, found, n, logged))
+		}
+	}
+	return deliveries, others
+}
+
+// id returns the id of the event with the title.
+func (l *tally) id(title string) string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.ids[title]
 }
 
 // reached returns the number of endpoints that have received the update of the event.
@@ -338,10 +371,12 @@ func (s *soak) lost() {
 		}
 	}
 	s.check("no acknowledged event is lost", len(gone) == 0 && len(s.events) > 0, "%d of %d are missing: %v", len(gone), len(s.events), gone)
-	missing, waiting := s.missing(), s.waiting()
-	s.check("no delivery is lost", len(missing) == 0 && waiting == 0 && s.counts["updates"] > 0,
-		"%d deliveries of %d acknowledged updates of %d events to %d endpoints; %d incomplete: %v; %d messages in outboxes",
-		s.hooks.total(), s.counts["updates"], len(s.updates), soakHooks, len(missing), missing[:min(10, len(missing))], waiting)
+	missing, updates := s.missing()
+	replaced, lost := s.replaced(missing)
+	waiting := s.waiting()
+	s.check("no delivery is lost", len(lost) == 0 && waiting == 0 && s.counts["updates"] > 0,
+		"%d deliveries of %d acknowledged updates of %d events to %d endpoints; %d updates are incomplete (%v): %d deliveries were replaced by newer ones, others are lost: %q; %d messages in outboxes",
+		s.hooks.total(), s.counts["updates"], len(s.updates), soakHooks, len(updates), updates[:min(10, len(updates))], replaced, lost, waiting)
 	unheard, _ := s.unheard()
 	unsure := s.logged(unheard, "failed", "ambiguous") // a kill during the request; a repetition would cost money
 	s.check("no message is lost on any channel", len(unheard) == unsure && len(s.entries) > 0,
