@@ -223,7 +223,9 @@ func (d *EventEdit) occasion() occasion {
 // was received counts as the time of the write or of the creation.
 func (d *EventEdit) backdated() bool {
 	switch {
-	case d.IsNew(), d.published():
+	case d.IsNew():
+		return cmp.Or(d.ReportedAt, &d.Now).Sub(d.StartAt) > backdatedAfter
+	case d.published():
 		return cmp.Or(d.ReportedAt, &d.CreatedAt).Sub(d.StartAt) > backdatedAfter
 	case d.entry != nil:
 		return cmp.Or(d.received, &d.Now).Sub(d.entry.Timestamp) > backdatedAfter
