@@ -19,6 +19,9 @@ const (
 	Discord EndpointKind = "discord"
 )
 
+// EndpointKinds returns all kinds of endpoints, in the order in which the console shows them.
+func EndpointKinds() []EndpointKind { return []EndpointKind{Webhook, Teams, GChat, Slack, Discord} }
+
 func (k EndpointKind) path() string {
 	if k == Webhook {
 		return "/app/integrations/webhooks/outbound"

@@ -23,6 +23,7 @@ import (
 
 	"github.com/bellbuoy/bellbuoy/libs/boot"
 	"github.com/bellbuoy/bellbuoy/libs/passport"
+	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
 
 // withoutForm returns why no form of the console sends an operation that writes, or a member of its body: "operation" or
@@ -237,4 +238,12 @@ func usedByPages(t *testing.T) (called, set map[string]bool) {
 		})
 	}
 	return called, set
+}
+
+func TestTheConsoleHasEachKindOfEndpoints(t *testing.T) {
+	for _, channel := range topic.ChannelsOf(topic.Integrations) {
+		if !slices.Contains(EndpointKinds(), EndpointKind(channel)) {
+			t.Errorf("EndpointKinds lacks %s", channel)
+		}
+	}
 }

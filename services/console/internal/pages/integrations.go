@@ -18,11 +18,6 @@ func endpointAt(kind app.EndpointKind, hash, dashboard string) string {
 	return integrationsAt(kind) + "/" + url.PathEscape(hash) + "/" + url.PathEscape(dashboard)
 }
 
-// endpointKinds returns all kinds of endpoints, in the order of the tabs.
-func endpointKinds() []app.EndpointKind {
-	return []app.EndpointKind{app.Webhook, app.Teams, app.GChat, app.Slack, app.Discord}
-}
-
 // kindWords has the texts of the pages about a kind of endpoints.
 type kindWords struct{ Label, Add, Lede, Hint, None string }
 
@@ -44,7 +39,7 @@ func wordsOfKind(kind app.EndpointKind) kindWords {
 // integrationTable returns the routes of the endpoints of each kind. All but the list of suppressed URLs need a plan with
 // integrations.
 func (p *pages) integrationTable(role string) (routes []route) {
-	for _, kind := range endpointKinds() {
+	for _, kind := range app.EndpointKinds() {
 		at := integrationsAt(kind)
 		one := at + "/:hash/:dashboard"
 		add := func(method, path string, handle func(*visit) error) {
@@ -143,7 +138,7 @@ func (d integrationsPage) Full() bool {
 }
 
 func kindViews(at app.EndpointKind) (views []view) {
-	for _, kind := range endpointKinds() {
+	for _, kind := range app.EndpointKinds() {
 		views = append(views, view{integrationsAt(kind), wordsOfKind(kind).Label, kind == at})
 	}
 	return views

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/bellbuoy/bellbuoy/libs/topic"
 	"github.com/bellbuoy/bellbuoy/services/console/internal/app"
 )
 
@@ -43,11 +42,11 @@ func TestTheListOfEndpointsHasItsFilterInTheAddress(t *testing.T) {
 	b.expect(b.get(webhooks), http.StatusOK, "allows 25 URLs of this kind, which are all in use")
 }
 
-func TestTheIntegrationsHaveAPageForEachChannel(t *testing.T) {
+func TestTheIntegrationsHaveAPageForEachKind(t *testing.T) {
 	b := open(t, "hooks.example.com")
-	for _, channel := range topic.ChannelsOf(topic.Integrations) {
+	for _, channel := range app.EndpointKinds() {
 		b.expect(b.get("/console/integrations/"+string(channel)), http.StatusOK, `href="/console/integrations/`+string(channel)+`" aria-current="page"`)
-		words := wordsOfKind(app.EndpointKind(channel))
+		words := wordsOfKind(channel)
 		if slices.Contains([]string{words.Label, words.Add, words.Lede, words.Hint, words.None}, "") {
 			t.Errorf("wordsOfKind lacks words for %s: %+v", channel, words)
 		}

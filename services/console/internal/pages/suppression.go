@@ -25,7 +25,7 @@ type suppressionsPage struct {
 func (p *pages) suppressionsOf(kind app.EndpointKind) func(*visit) error {
 	return func(v *visit) error {
 		data := suppressionsPage{At: integrationsAt(kind), Words: wordsOfKind(kind), First: v.Query("after") == ""}
-		for _, one := range endpointKinds() {
+		for _, one := range app.EndpointKinds() {
 			data.Views = append(data.Views, view{integrationsAt(one) + "/suppression", wordsOfKind(one).Label, one == kind})
 		}
 		if v.caller.Features.Integrations {
