@@ -38,8 +38,8 @@ func bounded(side map[string]member) json.RawMessage {
 	return text
 }
 
-// cut returns the value with each text cut to limit characters, and each list and each map to limit elements. The elements
-// of a map are those whose names are the first in the order of the alphabet. A name is a text, too.
+// cut returns the value with each text cut to limit characters, and each list and each map to limit elements. A map keeps
+// the elements whose names are the first in the order of the alphabet. A name is a text, too.
 func cut(value any, limit int) any {
 	switch known := value.(type) {
 	case string:
