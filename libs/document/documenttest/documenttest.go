@@ -26,8 +26,9 @@ const GoldenFile = "testdata/fields.golden"
 
 // Fields fails if the declared fields and indexes and their fingerprints differ from the lines of GoldenFile. With
 // APITEST_UPDATE=1 it writes the file. It does not write the file if the fingerprint of a field has changed while its
-// Revision has not, or if an index has other fields and the same name. declare declares the collections of a store. values are constants that fields may depend on, such
-// as statuses: a fingerprint includes what the fields compute for each of them.
+// Revision has not, or if an index has other fields and the same name. declare declares the collections of a store.
+// values are constants that fields may depend on, such as statuses: a fingerprint includes what the fields compute for
+// each of them.
 func Fields(t *testing.T, declare func(*document.Database), values ...any) {
 	t.Helper()
 	db, err := document.Open("sqlite:"+t.TempDir(), "fields", document.Options{})
