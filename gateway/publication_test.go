@@ -65,7 +65,7 @@ func newPublication(w *world) *publication {
 			"feed.json": "application/feed+json", "components/c1/feed.rss": "application/rss+xml", "maintenance.ics": "text/calendar",
 			"badge.svg": "image/svg+xml", "components/c1/badge.svg": "image/svg+xml", "robots.txt": "text/plain; charset=utf-8",
 			"api/v2/summary.json": "application/json", "api/v2/incidents/unresolved.json": "application/json",
-			peer.EnterFile: htmlType, peer.EnterBelowFile: htmlType, peer.EnterWrongFile: htmlType, peer.EnterLateFile: htmlType, peer.MissingFile: htmlType,
+			peer.EnterFile: htmlType, peer.EnterBelowFile: htmlType, peer.EnterFileAt(2): htmlType, peer.EnterFileAt(3): htmlType, peer.EnterWrongFile: htmlType, peer.EnterLateFile: htmlType, peer.MissingFile: htmlType,
 		},
 		files: map[string]int{},
 	}

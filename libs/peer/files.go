@@ -123,8 +123,7 @@ func (f DashboardFile) ContentType() string {
 }
 
 // The names of files that the gateway serves instead of other files, or that are parts of others. They have no
-// address of their own. EnterBelowFile exists because the links of a page are relative: the password form needs other
-// links for an address that contains a slash.
+// address of their own. EnterBelowFile exists because the links of a page are relative, see EnterFileAt.
 const (
 	EnterFile      = "enter"       // the password form
 	EnterBelowFile = "enter/below" // the password form for an address with a slash
@@ -133,3 +132,12 @@ const (
 	MissingFile    = "404"         // the response for an address that the dashboard does not have
 	FrameFile      = "frame"       // a Frame as JSON, which the gateway does not serve
 )
+
+// MostEnterSlashes is the largest number of slashes for which EnterFileAt has a file of its own.
+const MostEnterSlashes = 8
+
+// EnterFileAt returns the name of the password form for an address with the number of slashes below the dashboard. The name has as
+// many, and the relative links of the form lead out of as many folders. The first two names are EnterFile and EnterBelowFile.
+func EnterFileAt(slashes int) string {
+	return EnterFile + strings.Repeat("/below", min(slashes, MostEnterSlashes))
+}

@@ -9,7 +9,6 @@ import (
 	"net/netip"
 	"net/url"
 	"slices"
-	"strings"
 
 	"github.com/bellbuoy/bellbuoy/libs/peer"
 )
@@ -81,13 +80,4 @@ func (d *Dashboards) admits(v *dashboardVisit) bool {
 	default:
 		return false
 	}
-}
-
-// enterFile returns the name of the password form for a path below a dashboard. The relative links of the form depend
-// on the depth of the path.
-func enterFile(below string) string {
-	if strings.Contains(below, "/") {
-		return peer.EnterBelowFile
-	}
-	return peer.EnterFile
 }

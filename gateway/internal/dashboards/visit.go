@@ -4,6 +4,7 @@ import (
 	"maps"
 	"net/http"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/bellbuoy/bellbuoy/gateway/internal/message"
@@ -139,7 +140,7 @@ func (d *Dashboards) checkAccess(v *dashboardVisit) bool {
 	case d.admits(v):
 		return true
 	case v.File.page && v.edition.Access.Mode == peer.AccessPassword:
-		d.sendInstead(v, enterFile(v.below), http.StatusForbidden)
+		d.sendInstead(v, peer.EnterFileAt(strings.Count(v.below, "/")), http.StatusForbidden)
 	default:
 		v.setCache()
 		out.Set("Content-Length", "0")

@@ -218,6 +218,8 @@ func TestLinksAreRelativeAndLeadToFiles(t *testing.T) {
 			name = "enter" // the address of the response
 		case peer.EnterBelowFile:
 			name = "events/x"
+		case peer.EnterFileAt(3):
+			name = "status/main/rss/"
 		}
 		at, err := url.Parse("https://host/d/slug/" + name)
 		if err != nil {

@@ -43,7 +43,7 @@ func render(t testing.TB, s *Site, snapshot *edition.Snapshot, name string) File
 
 // pageNames returns the names of all pages of the snapshot.
 func pageNames(s *edition.Snapshot) []string {
-	return append(fileNames(s, true), peer.EnterFile, peer.EnterBelowFile, peer.EnterWrongFile, peer.EnterLateFile, peer.MissingFile)
+	return append(fileNames(s, true), peer.EnterFile, peer.EnterBelowFile, peer.EnterFileAt(3), peer.EnterWrongFile, peer.EnterLateFile, peer.MissingFile)
 }
 
 // fileNames returns the names of all files of peer.DashboardFiles that are pages, or that are not.
@@ -258,7 +258,7 @@ func TestEnterShowsTheNameOnly(t *testing.T) {
 		secrets = append(secrets, e.Title)
 	}
 	secrets = slices.DeleteFunc(secrets, func(text string) bool { return text == "" })
-	for _, name := range []string{peer.EnterFile, peer.EnterBelowFile, peer.EnterWrongFile, peer.EnterLateFile} {
+	for _, name := range []string{peer.EnterFile, peer.EnterBelowFile, peer.EnterFileAt(3), peer.EnterWrongFile, peer.EnterLateFile} {
 		file := render(t, newSite(t), snapshot, name)
 		text := string(file.Body)
 		for _, secret := range secrets {
@@ -311,7 +311,7 @@ func TestFeedAddressesHaveTheKey(t *testing.T) {
 	snapshot := troubledPage()
 	const key = "k+/y"
 	snapshot.Dashboard.Access.Mode, snapshot.FeedKey = catalog.AccessPassword, key
-	open := []string{peer.EnterFile, peer.EnterBelowFile, peer.EnterWrongFile, peer.EnterLateFile, peer.MissingFile}
+	open := []string{peer.EnterFile, peer.EnterBelowFile, peer.EnterFileAt(3), peer.EnterWrongFile, peer.EnterLateFile, peer.MissingFile}
 	for _, name := range append(pageNames(snapshot), "feed.rss", "feed.atom", "feed.json", "components/"+snapshot.Components[0].ID+"/feed.atom") {
 		body := html.UnescapeString(string(render(t, s, snapshot, name).Body))
 		addresses := regexp.MustCompile(`[^"/]*(?:feed\.(?:rss|atom|json)|\.ics)[^"< ]*`).FindAllString(body, -1)

@@ -94,7 +94,11 @@ func renderers() map[string]renderer {
 // frame, the page for a missing file and the password forms.
 func newRoutes() ([]fileRoute, error) {
 	routes := []fileRoute{{peer.FrameFile, peer.JSON, (*Site).frameFile}, {peer.MissingFile, pageType, (*Site).missingPage}}
-	for _, name := range []string{peer.EnterFile, peer.EnterBelowFile, peer.EnterWrongFile, peer.EnterLateFile} {
+	forms := []string{peer.EnterWrongFile, peer.EnterLateFile}
+	for slashes := range peer.MostEnterSlashes + 1 {
+		forms = append(forms, peer.EnterFileAt(slashes))
+	}
+	for _, name := range forms {
 		routes = append(routes, fileRoute{name, pageType, (*Site).enterPage})
 	}
 	known := renderers()
