@@ -71,13 +71,10 @@ type origin struct {
 	handler http.Handler
 	server  *http.Server
 	mu      sync.Mutex
-	seen    map[originKey][]time.Time
+	seen    map[string][]time.Time        // by method, host and address
 	failing atomic.Bool                   // every response is an error 503
 	hanging atomic.Pointer[chan struct{}] // no response is sent before it is closed
 }
-
-// originKey is what distinguishes the requests that reach the gateway.
-type originKey struct{ file, coding string } // file: method, host and address
 
 func startOrigin(b *testing.B, base string) *origin {
 	b.Helper()
@@ -95,10 +92,10 @@ func startOrigin(b *testing.B, base string) *origin {
 			}
 		},
 	}
-	o := &origin{address: apitest.FreeAddress(b), seen: map[originKey][]time.Time{}}
+	o := &origin{address: apitest.FreeAddress(b), seen: map[string][]time.Time{}}
 	o.handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path != "/healthz" {
-			key := originKey{r.Method + " " + r.Host + " " + r.RequestURI + " ", r.Header.Get("Accept-Encoding")}
+			key := r.Method + " " + r.Host + " " + r.RequestURI + " "
 			o.mu.Lock()
 			o.seen[key] = append(o.seen[key], time.Now())
 			o.mu.Unlock()
@@ -146,31 +143,24 @@ func (o *origin) count(text string) (n int) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for key, times := range o.seen {
-		if strings.Contains(key.file, text) {
+		if strings.Contains(key, text) {
 			n += len(times)
 		}
 	}
 	return n
 }
 
-// most returns the largest numbers of requests in 10 s for one file and for one content coding of a file, that file, and the
-// number of all requests.
-func (o *origin) most() (ofFile, ofCoding int, file string, all int) {
+// most returns the largest number of requests in 10 s for one file, that file, and the number of all requests.
+func (o *origin) most() (ofFile int, file string, all int) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	files := map[string][]time.Time{}
-	for key, times := range o.seen {
+	for name, times := range o.seen {
 		all += len(times)
-		ofCoding = max(ofCoding, atMost(times))
-		files[key.file] = append(files[key.file], times...)
-	}
-	for name, times := range files {
-		slices.SortFunc(times, time.Time.Compare)
 		if n := atMost(times); n > ofFile {
 			ofFile, file = n, name
 		}
 	}
-	return ofFile, ofCoding, file, all
+	return ofFile, file, all
 }
 
 // atMost returns how many of the times are within 10 s at most.
@@ -397,11 +387,10 @@ func (c *visitorCrowd) come() {
 	visitors.Wait()
 	took := time.Since(begin)
 	slices.Sort(times)
-	most, ofCoding, of, all := c.origin.most()
+	most, of, all := c.origin.most()
 	c.b.Logf("%d requests in %v; %d reached the gateway, at most %d in 10 s for one file (%s)", total, took.Round(time.Millisecond), all, most, of)
 	c.b.ReportMetric(float64(total)/took.Seconds(), "req/s")
 	c.b.ReportMetric(float64(most), "of-a-file-in-10s")
-	c.b.ReportMetric(float64(ofCoding), "of-a-coding-in-10s")
 	c.b.ReportMetric(float64(all), "at-the-gateway")
 	c.b.ReportMetric(time.Duration(oldest.Load()).Seconds(), "s-old")
 	c.b.ReportMetric(float64(times[total*99/100].Microseconds())/1000, "ms-p99")
@@ -436,7 +425,7 @@ func (c *visitorCrowd) arriveAfterQuiet() {
 		})
 	}
 	visitors.Wait()
-	most, _, of, all := c.origin.most()
+	most, of, all := c.origin.most()
 	if c.b.ReportMetric(float64(most), "of-a-file-after-quiet"); most != 1 || all != 2 {
 		c.b.Errorf("256 visitors after a quiet time: %d requests reached the gateway, %d for %s", all, most, of)
 	}
