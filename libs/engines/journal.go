@@ -86,7 +86,7 @@ type client struct{ running, transaction bool }
 type entry struct {
 	Aged    time.Time
 	Command []string
-	Sum     uint32 // checksum of the other fields; 0 in a file of an older program
+	Sum     uint32 // checksum of the other fields
 }
 
 func newEntry(aged time.Time, command []string) entry {
@@ -95,19 +95,19 @@ func newEntry(aged time.Time, command []string) entry {
 	return e
 }
 
-// sum returns a checksum of the entry. It never returns 0.
+// sum returns a checksum of the entry.
 func (e *entry) sum() uint32 {
 	sum := crc32.NewIEEE()
 	fmt.Fprint(sum, e.Aged.UnixNano())
 	for _, part := range e.Command {
 		sum.Write([]byte(part + "\x00")) // never fails
 	}
-	return max(1, sum.Sum32())
+	return sum.Sum32()
 }
 
 // damage returns an error if the entry differs from the entry that was written.
 func (e *entry) damage() error {
-	if len(e.Command) == 0 || e.Sum != 0 && e.Sum != e.sum() {
+	if len(e.Command) == 0 || e.Sum != e.sum() {
 		return errors.New("the check sum of an entry is wrong")
 	}
 	return nil

@@ -2,7 +2,6 @@ package engines
 
 import (
 	"bytes"
-	"encoding/gob"
 	"errors"
 	"io"
 	"log/slog"
@@ -382,30 +381,6 @@ func TestKeepRedisReportsADamagedFile(t *testing.T) {
 		if third.Close(); log.Len() > 0 {
 			t.Errorf("%s: the second start reports it again: %s", name, log.String())
 		}
-	}
-}
-
-// A file that a program without checksums has written can be read.
-func TestKeepRedisReadsAFileWithoutSums(t *testing.T) {
-	var content bytes.Buffer
-	encoder := gob.NewEncoder(&content)
-	for i := range 2 {
-		if err := encoder.Encode(struct {
-			Aged    time.Time
-			Command []string
-		}{time.Now(), []string{"INCR", "kept:number" + strconv.Itoa(i)}}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	file := filepath.Join(t.TempDir(), "redis")
-	if err := os.WriteFile(file, content.Bytes(), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	var log bytes.Buffer
-	server, client := keepLogging(t, &log, file)
-	defer server.Close()
-	if n := client.Exists(t.Context(), "kept:number0", "kept:number1").Val(); n != 2 || log.Len() > 0 {
-		t.Errorf("%d of 2 keys; %s", n, log.String())
 	}
 }
 

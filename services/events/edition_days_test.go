@@ -186,24 +186,6 @@ func TestYesterdaysPageIsBetterThanNone(t *testing.T) {
 	}
 }
 
-// TestAPageWithoutTheEndOfItsDayIsRendered visits a page that a process of a former version has written during an upgrade. This
-// process dropped the end of the day, and kept the later time of the scheduler.
-func TestAPageWithoutTheEndOfItsDayIsRendered(t *testing.T) {
-	var records *store.Store
-	p, _ := startCounted(t, func(s *store.Store) { records = s })
-	former := p.edition()
-	if _, err := records.Pages.Update(t.Context(), dashA, func(page *edition.PublishedPage) ([]topic.Message, error) {
-		page.DayEndsAt = nil
-		return nil, nil
-	}); err != nil {
-		t.Fatal(err)
-	}
-	apitest.Eventually(t, "a visitor gets the new edition", func() bool { return p.edition().ID != former.ID }) // not the first one if the rendering is slow
-	if page, err := records.Pages.Get(t.Context(), dashA); err != nil || page.DayEndsAt == nil {
-		t.Errorf("the end of the day is %v, %v", page.DayEndsAt, err)
-	}
-}
-
 // TestDaysFollowWrites checks that the days that editions keep from each other are those that all events make, after
 // random writes of events of any age. A new time zone makes the service read all events again.
 func TestDaysFollowWrites(t *testing.T) {

@@ -97,8 +97,8 @@ func (o Overall) Description() string {
 }
 
 // Indicators returns the present indicators of dashboards, by id. It reads only Indicator and ChangesAt of each page,
-// unless ChangesAt has passed or a former version of the program has stored the page. Then it reads the page, and
-// renders it again if it is overdue. It does not read DayEndsAt, because the end of a day changes no indicator.
+// unless ChangesAt has passed. Then it reads the page, and renders it again if it is overdue. It does not read DayEndsAt,
+// because the end of a day changes no indicator.
 func (e *Editions) Indicators(ctx context.Context, dashboards []catalog.Dashboard) (map[string]Indicator, error) {
 	slugs := find.Values(dashboards, func(d catalog.Dashboard) string { return d.Slug })
 	rows, err := e.store.Pages.Keys(ctx, find.Query{Where: []find.Condition{find.In(catalog.FieldSlug, slugs...)}}, FieldIndicator, FieldChangesAt)
@@ -129,11 +129,7 @@ func (e *Editions) indicatorOf(ctx context.Context, dashboardID string) (Indicat
 	if err != nil {
 		return None, fault.UnlessMissing(err)
 	}
-	if page.Indicator != "" {
-		return page.Indicator, nil
-	}
-	of, err := e.overall(ctx, page)
-	return of.Indicator(), fault.UnlessMissing(err)
+	return page.Indicator, nil
 }
 
 // PresentOverall returns the present state of a dashboard; the zero Overall if the dashboard has no page. It renders

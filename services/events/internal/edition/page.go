@@ -25,13 +25,12 @@ type PublishedPage struct {
 	// ChangesAt is the next time at which an event reaches its start, or a state by hand ends. The list then changes
 	// without a write.
 	ChangesAt *time.Time `json:"changesAt"`
-	// DayEndsAt is the end of the day of the edition, in the zone of the dashboard; nil if a former version of the program
-	// has written the page.
+	// DayEndsAt is the end of the day of the edition, in the zone of the dashboard.
 	DayEndsAt *time.Time `json:"dayEndsAt"`
 
 	EditionID string     `json:"editionId"`
 	Edition   int64      `json:"edition"`
-	Indicator Indicator  `json:"indicator"` // state of the dashboard in the edition; empty on a page of a former version of the program
+	Indicator Indicator  `json:"indicator"` // state of the dashboard in the edition
 	Access    PageAccess `json:"entry"`
 	Aliases   int64      `json:"aliases,omitempty"` // version of the dashboard's catalog.AliasSet; 0: there never was an alias
 	// ExpiresAt is the time at which the scheduler renders the page, even without a write.
@@ -57,9 +56,9 @@ type PageAccess struct {
 }
 
 // overdue reports whether a request for the page at the given time renders it again, although no record was written. It
-// returns true from ChangesAt or DayEndsAt on, and for a page that a former version of the program has written.
+// returns true from ChangesAt or DayEndsAt on.
 func (p *PublishedPage) overdue(now time.Time) bool {
-	return passed(p.ChangesAt, now) || passed(p.DayEndsAt, now) || p.DayEndsAt == nil && p.ExpiresAt != nil
+	return passed(p.ChangesAt, now) || passed(p.DayEndsAt, now)
 }
 
 func passed(at *time.Time, now time.Time) bool { return at != nil && !now.Before(*at) }

@@ -323,7 +323,7 @@ func (i *importing) apply(l *line, s *Subscriber, first int64, now time.Time) (b
 	before = *s
 	if l.replaces(*s) {
 		*s = i.newSubscriber(l, first, Import{CreatedAt: now})
-		s.Address, s.MadeAddress = before.Address, before.MadeAddress
+		s.Address = before.Address
 		return before, nil, nil
 	}
 	patch := SubscriberPatch{ComponentIDs: l.row.ComponentIDs, Confirmed: l.row.Confirmed, ConfirmedAt: l.row.ConfirmedAt, Locale: l.row.Locale}

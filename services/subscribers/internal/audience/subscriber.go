@@ -28,7 +28,6 @@ type Subscriber struct {
 	Request        *Request         `json:"request,omitempty"`      // nil: no confirmation is pending
 	OwnConfirmed   bool             `json:"ownConfirmed,omitempty"` // the owner of the address has confirmed a Request
 	ImportID       string           `json:"importId,omitempty"`
-	MadeAddress    bool             `json:"madeAddress,omitempty"` // Address.Made of a subscriber that a former version of the program stored
 	CreatedAt      time.Time        `json:"createdAt"`
 	UpdatedAt      time.Time        `json:"updatedAt"`
 }

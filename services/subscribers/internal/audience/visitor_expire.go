@@ -60,7 +60,7 @@ func (a *Audience) forgetAddress(ctx context.Context, s Subscriber, undo bool) e
 		return err
 	}
 	address := found[0]
-	if !address.Made && !s.MadeAddress || address.Suppression != nil && !(undo && address.Suppression.At.Equal(address.CreatedAt)) {
+	if !address.Made || address.Suppression != nil && !(undo && address.Suppression.At.Equal(address.CreatedAt)) {
 		return nil
 	}
 	return a.unmake(audit.With(ctx, audit.Origin{}), &address)
