@@ -91,12 +91,14 @@ async function reloaded(bench, platform, state) {
   };
   await page.check('[name=source][value=lines]');
   let stopped = false, before = 0, after = 0;
+  const named = []; // what the tab has stored when it sends each of the first pieces: the dashboard, then the component
   await page.route('**/console/parts/import/write', async (route) => {
     if (stopped && ++after === 3) {
       const other = JSON.parse(zlib.gunzipSync(route.request().postDataBuffer()));
       other.state.runId = crypto.randomUUID();
       await route.fetch({ postData: zlib.gzipSync(JSON.stringify(other)) });
     }
+    if (!stopped && before < 2) named.push(await page.evaluate(() => Object.values(sessionStorage).join('').includes('"kind":"component"')));
     if (stopped || ++before === 1) return route.fallback();
     if (before > 2) return route.abort(); // each try until the stop, however slow the machine is
     await route.fetch(); // the component is written, and the page never knows it
@@ -106,6 +108,7 @@ async function reloaded(bench, platform, state) {
   await plan();
   await page.locator('[data-said]', { hasText: 'Stopped.' }).waitFor();
   stopped = true;
+  assert.deepEqual(named, [false, true], 'a record is named right before its piece: until then, a member may create it');
   await page.reload();
   await page.locator('[data-found]', { hasText: 'An import was interrupted' }).waitFor();
   const found = [...await axe(page), ...await layout(page)];

@@ -64,10 +64,10 @@ func (c *undoCommand) Run(ctx context.Context) error {
 		f.warnOfUpdates(stay)
 		kept += stay["event"]
 	}
-	outcomes := slices.DeleteFunc(slices.Collect(maps.Values(f.written)), func(o transfer.Outcome) bool { return !o.Undoable() })
+	outcomes := f.Undoable()
 	var settled []transfer.Outcome
 	if err == nil {
-		settled, err = engine.Settle(ctx, c.unrecorded(f), outcomes...)
+		settled, err = engine.Settle(ctx, f.Unsettled(), outcomes...)
 	}
 	rows := [][]string{{"UNDONE", "DELETED", "KEPT"}, {"event", strconv.Itoa(deleted), strconv.Itoa(kept)}}
 	if err == nil {
@@ -81,7 +81,7 @@ func (c *undoCommand) Run(ctx context.Context) error {
 			case !u.Before:
 				gone[u.Outcome.Kind]++
 			}
-			done = append(done, runLine{Outcome: transfer.Outcome{Kind: u.Outcome.Kind, Key: u.Outcome.Key, DashboardID: u.Outcome.DashboardID, Dashboard: u.Outcome.Dashboard, Status: undone}})
+			done = append(done, transfer.JournalLine{Outcome: transfer.Outcome{Kind: u.Outcome.Kind, Key: u.Outcome.Key, DashboardID: u.Outcome.DashboardID, Dashboard: u.Outcome.Dashboard, Status: transfer.TakenBack}})
 		})
 		err = errors.Join(err, f.append(done...))
 		for _, kind := range []string{"alias", "subscriber", "endpoint", "placement", "component", "dashboard"} {
@@ -103,36 +103,18 @@ func (c *undoCommand) Run(ctx context.Context) error {
 	if kept > 0 {
 		return incomplete{kept}
 	}
-	return f.end(undone)
+	return f.end("undone")
 }
-
-// undone is the status, in the file of a run, of a record that is deleted or as it was before the run. It is also the kind of
-// the line that says that the whole run is undone.
-const undone = "undone"
 
 // warnOfUpdates prints a line for each record that the run has updated and that Undo does not restore, such as an event or a
 // subscriber. It adds these records to count, by kind. Undo does not restore them, because their former state is not stored.
 func (f *runFile) warnOfUpdates(count map[string]int) {
-	for _, key := range slices.Sorted(maps.Keys(f.written)) {
-		if o := f.written[key]; o.Status == transfer.Updated && !o.Undoable() {
+	for _, key := range slices.Sorted(maps.Keys(f.Written)) {
+		if o := f.Written[key]; o.Status == transfer.Updated && !o.Undoable() {
 			warn(o.Key, "keeps what the run has updated, because its former state is not stored")
 			count[o.Kind]++
 		}
 	}
-}
-
-// unrecorded returns the records that the run was about to create and did not record. It returns nil if the run was completed.
-func (*undoCommand) unrecorded(f *runFile) []transfer.Outcome {
-	var all []transfer.Outcome
-	if f.done {
-		return nil
-	}
-	for key, o := range f.planned {
-		if _, recorded := f.written[key]; !recorded {
-			all = append(all, o)
-		}
-	}
-	return all
 }
 
 // unfinishedUndo is the error of an undo that has deleted only a part of the records.

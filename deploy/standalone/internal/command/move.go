@@ -74,7 +74,7 @@ func (m *move) Run(ctx context.Context, set *lines.Set) error {
 	if err := printTable(counts("WRITTEN", outcomes)); err != nil {
 		return err
 	}
-	if len(m.run.written) == 0 {
+	if len(m.run.Written) == 0 {
 		if err := m.run.remove(); err != nil {
 			return err
 		}
@@ -141,7 +141,7 @@ func (m *move) plan(ctx context.Context) (err error) {
 // madeBefore adds to the state the dashboards that the interrupted run has created. The plan of the components needs these ids.
 func (m *move) madeBefore(outcomes []transfer.Outcome) {
 	for _, o := range outcomes {
-		if _, planned := m.run.planned[o.Name()]; planned && o.Kind == "dashboard" && o.ID != "" {
+		if _, planned := m.run.Planned[o.Name()]; planned && o.Kind == "dashboard" && o.ID != "" {
 			m.state.Made[o.ID] = true
 		}
 	}
@@ -159,7 +159,7 @@ func (m *move) write(ctx context.Context, planned []transfer.Outcome) (all []tra
 	if err := m.run.found(planned); err != nil {
 		return nil, err
 	}
-	for _, o := range m.run.written {
+	for _, o := range m.run.Written {
 		if o.Kind == "dashboard" && o.Status == transfer.Created {
 			m.state.Made[o.ID] = true
 		}
@@ -177,7 +177,7 @@ func (m *move) write(ctx context.Context, planned []transfer.Outcome) (all []tra
 			outcomes, failed = m.engine.Write(ctx, &m.state, piece)
 			if err := errors.Join(m.run.wrote(outcomes), failed); err != nil {
 				progress.end()
-				if refused, is := errors.AsType[*transfer.Refused](failed); is && refused.Status < http.StatusInternalServerError && !m.resumed && len(m.run.written) == 0 {
+				if refused, is := errors.AsType[*transfer.Refused](failed); is && refused.Status < http.StatusInternalServerError && !m.resumed && len(m.run.Written) == 0 {
 					return nil, errors.Join(failed, m.run.remove()) // nothing was written
 				}
 				return nil, halted{err, m.run.RunID}

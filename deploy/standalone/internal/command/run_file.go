@@ -26,23 +26,16 @@ type runHeader struct {
 	Dashboard string        `json:"dashboard"` // slug; empty: all dashboards of the source
 	Source    string        `json:"source"`
 	File      string        `json:"file"`
-	Only      []string      `json:"only"` // sorted; nil: a former version wrote the file
+	Only      []string      `json:"only"` // sorted
 	Outages   time.Duration `json:"outages,omitempty"`
 	StartedAt time.Time     `json:"startedAt"`
 }
 
 // same reports whether a run with the header h belongs to the import other. An import of other kinds, or with another value of
-// Outages, is another import: if it resumed the run, the run would end without all of its records. If Only is nil, same does
-// not compare Only and Outages.
+// Outages, is another import: if it resumed the run, the run would end without all of its records.
 func (h runHeader) same(other runHeader) bool {
 	return h.URL == other.URL && h.Dashboard == other.Dashboard && h.Source == other.Source && h.File == other.File &&
-		(h.Only == nil || slices.Equal(h.Only, other.Only) && h.Outages == other.Outages)
-}
-
-// runLine is a line of the file after the first one: a record, or a line of the kind done or undone.
-type runLine struct {
-	transfer.Outcome
-	Planned bool `json:"planned,omitempty"` // the run was about to create the record
+		slices.Equal(h.Only, other.Only) && h.Outages == other.Outages
 }
 
 // runFile is the file import-RUN.jsonl of a run. Before each piece, the run adds the records of the piece that it is about to
@@ -51,12 +44,9 @@ type runLine struct {
 // the file.
 type runFile struct {
 	runHeader
-	file    *os.File
-	planned map[string]transfer.Outcome // records that the run was about to create, by name
-	fresh   map[string]bool             // names that this process has planned
-	written map[string]transfer.Outcome // records that the run has created or updated, by name
-	done    bool                        // the run has written all it could
-	undone  bool
+	transfer.Journal
+	file  *os.File
+	fresh map[string]bool // names that this process has planned
 }
 
 func runName(runID string) string { return "import-" + runID + ".jsonl" }
@@ -74,7 +64,7 @@ func resumeRun(of runHeader) (*runFile, error) {
 		if err != nil {
 			continue // another file
 		}
-		if f.same(of) && !f.done && !f.undone && (found == nil || f.StartedAt.After(found.StartedAt)) {
+		if f.same(of) && !f.Done && !f.Undone && (found == nil || f.StartedAt.After(found.StartedAt)) {
 			found = f
 		}
 	}
@@ -85,7 +75,7 @@ func resumeRun(of runHeader) (*runFile, error) {
 	return found, found.open()
 }
 
-// disown removes from planned the records that a later run in the present folder, to the same URL, has created. Such a run
+// disown removes from Planned the records that a later run in the present folder, to the same URL, has created. Such a run
 // exists if the import was repeated with other kinds after an interruption.
 func (f *runFile) disown() {
 	names, _ := filepath.Glob("import-*.jsonl") // the pattern is valid
@@ -94,9 +84,9 @@ func (f *runFile) disown() {
 		if err != nil || other.RunID == f.RunID || other.URL != f.URL || other.StartedAt.Before(f.StartedAt) {
 			continue
 		}
-		for record, o := range other.written {
+		for record, o := range other.Written {
 			if o.Status == transfer.Created {
-				delete(f.planned, record)
+				delete(f.Planned, record)
 			}
 		}
 	}
@@ -109,7 +99,7 @@ func newRun(of runHeader) (*runFile, error) {
 	if err != nil {
 		return nil, fmt.Errorf("create the file of the run: %w", err)
 	}
-	f := &runFile{runHeader: of, file: file, planned: map[string]transfer.Outcome{}, fresh: map[string]bool{}, written: map[string]transfer.Outcome{}}
+	f := &runFile{runHeader: of, Journal: transfer.NewJournal(), file: file, fresh: map[string]bool{}}
 	return f, f.append(of)
 }
 
@@ -120,7 +110,7 @@ func readRun(name string) (*runFile, error) {
 		return nil, err
 	}
 	defer file.Close()
-	f := &runFile{planned: map[string]transfer.Outcome{}, fresh: map[string]bool{}, written: map[string]transfer.Outcome{}}
+	f := &runFile{Journal: transfer.NewJournal(), fresh: map[string]bool{}}
 	reader := bufio.NewReader(file)
 	for first := true; ; first = false {
 		text, err := reader.ReadBytes('\n')
@@ -130,10 +120,11 @@ func readRun(name string) (*runFile, error) {
 		if err != nil {
 			return nil, err
 		}
+		var line transfer.JournalLine
 		if first {
 			err = json.Unmarshal(text, &f.runHeader)
-		} else {
-			err = f.read(text)
+		} else if err = json.Unmarshal(text, &line); err == nil {
+			f.Add(line)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("%s is not the file of a run: %w", name, err)
@@ -143,24 +134,6 @@ func readRun(name string) (*runFile, error) {
 		return nil, fmt.Errorf("%s is not the file of a run", name)
 	}
 	return f, nil
-}
-
-func (f *runFile) read(text []byte) error {
-	var line runLine
-	if err := json.Unmarshal(text, &line); err != nil {
-		return err
-	}
-	switch {
-	case line.Outcome.Kind == "done":
-		f.done = true
-	case line.Outcome.Kind == "undone":
-		f.undone = true
-	case line.Planned:
-		f.planned[line.Outcome.Name()] = line.Outcome
-	default:
-		f.written[line.Outcome.Name()] = line.Outcome
-	}
-	return nil
 }
 
 // open opens the file to append lines to it. It removes a last line without a line break.
@@ -200,8 +173,8 @@ func (f *runFile) append(records ...any) error {
 // unrecordedComponents returns the keys of components that the run was about to create and did not record.
 func (f *runFile) unrecordedComponents() map[string]bool {
 	keys := map[string]bool{}
-	for name, o := range f.planned {
-		if _, recorded := f.written[name]; !recorded && o.Kind == "component" {
+	for _, o := range f.Unsettled() {
+		if o.Kind == "component" {
 			keys[o.Key] = true
 		}
 	}
@@ -213,14 +186,14 @@ func (f *runFile) plan(outcomes []transfer.Outcome) error {
 	var records []any
 	now := time.Now().UTC().Truncate(time.Millisecond)
 	for _, o := range outcomes {
-		if _, known := f.planned[o.Name()]; o.Status != transfer.Created || o.Kind == "event" || known {
+		if _, known := f.Planned[o.Name()]; o.Status != transfer.Created || o.Kind == "event" || known {
 			continue
 		}
 		if o.Since != nil { // others could create the record while the plan was made
 			o.Since = &now
 		}
-		f.planned[o.Name()], f.fresh[o.Name()] = o, true
-		records = append(records, runLine{o, true})
+		f.add(&records, transfer.JournalLine{Outcome: o, Planned: true})
+		f.fresh[o.Name()] = true
 	}
 	return f.append(records...)
 }
@@ -236,8 +209,8 @@ func (f *runFile) wrote(outcomes []transfer.Outcome) error {
 	var records []any
 	for _, o := range outcomes {
 		key := o.Name()
-		before, planned := f.planned[key]
-		_, known := f.written[key]
+		before, planned := f.Planned[key]
+		_, known := f.Written[key]
 		// A record that this process has planned to create, and that its write finds unchanged, was created by somebody else.
 		foreign := f.fresh[key] && slices.Contains([]string{"dashboard", "endpoint", "subscriber"}, o.Kind)
 		if planned && !known && !foreign && o.Status == transfer.Unchanged {
@@ -249,10 +222,15 @@ func (f *runFile) wrote(outcomes []transfer.Outcome) error {
 		if known && !o.Undoable() || o.Status != transfer.Created && o.Status != transfer.Updated {
 			continue
 		}
-		f.written[key] = o
-		records = append(records, runLine{Outcome: o})
+		f.add(&records, transfer.JournalLine{Outcome: o})
 	}
 	return f.append(records...)
+}
+
+// add adds a line to the run, and to the records that append writes.
+func (f *runFile) add(records *[]any, line transfer.JournalLine) {
+	f.Add(line)
+	*records = append(*records, line)
 }
 
 // remove deletes the file of a run that has written nothing.

@@ -16,7 +16,7 @@
   // nameOf returns the name of a record within a run. An old address and a component may be on several dashboards.
   const nameOf = (o) => `${o.kind} ${o.key}${['alias', 'placement'].includes(o.kind) ? ` ${o.dashboard ?? o.dashboardId}` : ''}`;
 
-  let records = [], stopping, pieces = [], names = {}, at, state, outcomes, planned = new Map(), doubtful = new Map(), unsure, read = [], lost, runId, work;
+  let records = [], stopping, pieces = [], names = {}, at, state, outcomes, planned = new Map(), plans = [], begun = new Map(), doubtful = new Map(), unsure, read = [], lost, runId, work;
   const buttons = (...on) => [write, go, stop, undo, save, back, end].forEach((b) => { if (b) b.hidden = !on.includes(b); });
 
   // send posts a body to a part, compressed unless it has a key. It repeats a request to which there is no response: each may be repeated.
@@ -41,12 +41,16 @@
     for (const o of got.outcomes ?? []) {
       const name = nameOf(o);
       if (work === 'write' && (o.status === 'unchanged' || o.kind === 'subscriber' && o.status === 'updated') && (unsure && planned.get(name)?.status === 'created' || doubtful.has(name))) {
-        [o.status, o.since] = ['created', (doubtful.get(name) ?? planned.get(name))?.since];
+        [o.status, o.since] = ['created', (doubtful.get(name) ?? begun.get(name))?.since];
       }
       if (o.kind === 'placement' && o.status === 'unchanged') continue; // it belongs to a component that is counted
-      if (work === 'plan') planned.set(name, o);
+      if (work === 'plan') {
+        planned.set(name, o);
+        (plans[at] ??= new Map()).set(name, o);
+      }
       const before = outcomes.get(name);
-      if (before?.status !== 'created' || o.status === 'created') outcomes.set(name, o);
+      if (!before || !kept(before) || o.status === 'created') outcomes.set(name, o);
+      else if (o.status === 'updated') outcomes.set(name, again(before, o));
       if (work === 'write' && o.kind === 'dashboard' && o.status === 'created') state.made = { ...state.made, [o.id]: true };
     }
     if (work === 'write') store(got.outcomes ?? []);
@@ -98,8 +102,13 @@
   const kept = (o) => o.kind !== 'event' && (o.status === 'created' || o.status === 'updated' && o.before);
   // undoable returns what an undo needs: what was written, and what was about to be created without a known result.
   const undoable = () => [...[...outcomes.values()].filter(kept),
-    ...[...planned].filter(([name, o]) => o.kind !== 'event' && o.status === 'created' && !outcomes.has(name)).map(([, o]) => ({ ...o, planned: true }))];
+    ...[...begun].filter(([name]) => !outcomes.has(name)).map(([, o]) => ({ ...o, planned: true }))];
   const jsonLines = (records) => records.map((line) => `${JSON.stringify(line)}\n`).join('');
+  // again returns the outcome of a record that the run has written before, and updated now, as Journal.Add of the command does.
+  const again = (before, o) => {
+    const content = before.mark?.indexOf('+') ?? -1, mark = o.mark ?? '';
+    return o.before ? { ...before, mark: content >= 0 && !mark.includes('+') ? mark + before.mark.slice(content) : mark } : before;
+  };
   // recordsOf returns what an undo needs of the lines of the file of a run.
   const recordsOf = (text, id) => {
     const found = new Map();
@@ -108,7 +117,10 @@
       const o = JSON.parse(line), name = nameOf(o);
       if (o.kind === 'run' && o.runId !== id) throw new Halt('');
       if (o.kind === 'done') done = true;
-      if (kept(o) && (!found.has(name) || found.get(name).planned)) found.set(name, o);
+      const before = found.get(name);
+      if (o.status === 'undone') found.delete(name);
+      else if (kept(o) && (!before || before.planned || !o.planned && o.status === 'created')) found.set(name, o);
+      else if (kept(o) && !o.planned) found.set(name, again(before, o));
     }
     return [...found.values()].filter((o) => !o.planned || !done && o.status === 'created');
   };
@@ -118,14 +130,17 @@
   const put = (name, text) => {
     try {
       sessionStorage.setItem(`import.${name}`, text);
+      return true;
     } catch { /* The storage is full or forbidden. The file of the run has the rest. */ }
   };
-  const storedNames = () => Object.keys(sessionStorage).filter((name) => name.startsWith('import.'));
-  const forget = () => {
+  const storedNames = () => {
     try {
-      storedNames().forEach((name) => sessionStorage.removeItem(name));
-    } catch { /* Nothing is stored. */ }
+      return Object.keys(sessionStorage).filter((name) => name.startsWith('import.')).sort();
+    } catch {
+      return [];
+    }
   };
+  const forget = (stored = storedNames()) => stored.forEach((name) => sessionStorage.removeItem(name));
   const recall = () => {
     try {
       const stored = JSON.parse(sessionStorage.getItem('import.run'));
@@ -140,7 +155,15 @@
   let chunk = 0;
   const store = (records) => {
     const text = jsonLines(records.filter(kept));
-    if (text) put(`${Date.now()}.${chunk++}`, text);
+    return !text || put(`${Date.now()}.${String(chunk++).padStart(6, '0')}`, text); // the names are in the order of time
+  };
+
+  // declare stores what the next piece is about to create. A record of a later piece is not one of the run: until then, a member may create it.
+  const declare = () => {
+    const now = new Date().toISOString();
+    const fresh = [...plans[at] ?? []].filter(([name, o]) => kept(o) && o.status === 'created' && !begun.has(name)).map(([name, o]) => [name, { ...o, since: o.since && now }]);
+    for (const [name, o] of fresh) begun.set(name, o);
+    store(fresh.map(([, o]) => ({ ...o, planned: true })));
   };
 
   const keepRun = (done) => {
@@ -197,6 +220,7 @@
       }
       for (; at < pieces.length; at++) {
         const piece = pieces[at], sent = { state, text: piece.text, ask: form.elements.ask.checked, force: form.elements.force.checked };
+        if (work === 'write') declare();
         try {
           const got = await send(work, sent);
           take(got);
@@ -244,18 +268,19 @@
   };
   const begin = (what) => {
     [work, at, lost, outcomes, unsure, bar.value] = [what, 0, [], new Map(), false, 0];
-    if (what === 'plan') [state, planned] = [{}, new Map()];
+    if (what === 'plan') [state, planned, plans] = [{}, new Map(), []];
     if (what === 'write') {
       const earlier = recall(), same = earlier && !earlier.done && ['source', 'into', 'slug'].every((name) => earlier.chosen[name] === chosen()[name]);
       if (!same) forget();
-      const before = same ? earlier.records : [], made = before.filter((o) => o.kind === 'dashboard' && o.status === 'created' && !o.planned);
+      const former = storedNames().filter((name) => name !== 'import.run'), before = same ? earlier.records : [], made = before.filter((o) => o.kind === 'dashboard' && o.status === 'created' && !o.planned);
       outcomes = new Map(before.filter((o) => !o.planned).map((o) => [nameOf(o), o]));
-      doubtful = new Map(before.filter((o) => o.planned).map((o) => [nameOf(o), o]));
+      doubtful = new Map(before.filter((o) => o.planned && planned.get(nameOf(o))?.status !== 'created').map((o) => [nameOf(o), o]));
+      begun = new Map(doubtful);
       runId = same ? earlier.runId : crypto.randomUUID?.() ?? '10000000-1000-4000-8000-100000000000'.replace(/[018]/g, (c) => (c ^ crypto.getRandomValues(new Uint8Array(1))[0] & 15 >> c / 4).toString(16));
       state = { ...state, runId, made: Object.fromEntries(made.map((o) => [o.id, true])),
         planned: Object.fromEntries([...planned, ...doubtful].filter(([, o]) => o.kind === 'component' && o.status === 'created').map(([, o]) => [o.key, true])) };
       storeRun(false);
-      store([...planned.values()].filter((o) => o.status === 'created').map((o) => ({ ...o, planned: true })));
+      if (store([...outcomes.values(), ...[...doubtful.values()].map((o) => ({ ...o, planned: true }))])) forget(former); // without what was planned and does not exist
     }
     title.textContent = { read: 'Reading the source', plan: 'Comparing', write: 'Importing' }[what];
   };

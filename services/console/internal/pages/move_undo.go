@@ -151,17 +151,11 @@ func undoOrder(o transfer.Outcome) int {
 	return slices.Index([]string{"alias", "subscriber", "endpoint", "placement", "component", "dashboard"}, o.Kind)
 }
 
-// recordLine is a line of the file of a run, as the command import writes it.
-type recordLine struct {
-	transfer.Outcome
-	Planned bool `json:"planned,omitempty"` // the run was about to create the record
-}
-
 // recordOf returns the outcomes that an undo needs, as lines of the file of a run.
 func recordOf(outcomes []transfer.Outcome, planned bool) string {
 	var text strings.Builder
 	for _, o := range undoable(outcomes) {
-		text.WriteString(marshal(recordLine{o, planned}) + "\n")
+		text.WriteString(marshal(transfer.JournalLine{Outcome: o, Planned: planned}) + "\n")
 	}
 	return text.String()
 }
@@ -169,32 +163,16 @@ func recordOf(outcomes []transfer.Outcome, planned bool) string {
 // outcomesOf reads the file of a run, of the console or of the command. It returns the outcomes that were written, and those
 // that the run was about to create and whose result is unknown.
 func outcomesOf(text string) (written, planned []transfer.Outcome, err error) {
-	all, order, done := map[string]recordLine{}, []string{}, false
+	journal := transfer.NewJournal()
 	for line := range strings.Lines(text) {
-		var o recordLine
+		var l transfer.JournalLine
 		if strings.TrimSpace(line) == "" {
 			continue
 		}
-		if err := unmarshal(line, &o); err != nil || o.Kind == "" {
+		if err := unmarshal(line, &l); err != nil || l.Kind == "" {
 			return nil, nil, errors.New("this is not the file of a run")
 		}
-		if done = done || o.Kind == "done"; !o.Undoable() {
-			continue
-		}
-		key := o.Name()
-		if _, known := all[key]; !known {
-			order = append(order, key)
-		}
-		if earlier, known := all[key]; !known || earlier.Planned {
-			all[key] = o
-		}
+		journal.Add(l)
 	}
-	for _, key := range order {
-		if o := all[key]; !o.Planned {
-			written = append(written, o.Outcome)
-		} else if !done && o.Status == transfer.Created {
-			planned = append(planned, o.Outcome)
-		}
-	}
-	return written, planned, nil
+	return journal.Undoable(), journal.Unsettled(), nil
 }

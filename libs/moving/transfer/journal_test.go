@@ -1,0 +1,88 @@
+package transfer_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/bellbuoy/bellbuoy/libs/moving/transfer"
+)
+
+// journalOf returns the journal of a run whose file has the lines.
+func journalOf(t *testing.T, text string) transfer.Journal {
+	t.Helper()
+	journal := transfer.NewJournal()
+	for line := range strings.Lines(text) {
+		var l transfer.JournalLine
+		if err := json.Unmarshal([]byte(line), &l); err != nil {
+			t.Fatal(err)
+		}
+		journal.Add(l)
+	}
+	return journal
+}
+
+func names(all []transfer.Outcome) string {
+	var out []string
+	for _, o := range all {
+		out = append(out, strings.TrimSpace(o.Name()+" "+string(o.Status)+" "+o.ID+" "+o.Mark))
+	}
+	return strings.Join(out, ", ")
+}
+
+// A run that was interrupted can update what it has written, if its source has changed meanwhile. An undo then deletes or restores
+// the record, if it is as the last write has left it.
+func TestARecordThatARunWritesTwiceIsTakenBackAsOne(t *testing.T) {
+	journal := journalOf(t, `{"kind":"component","key":"a","status":"created","planned":true}
+{"kind":"component","key":"a","status":"created","id":"1","mark":"1"}
+{"kind":"component","key":"a","status":"updated","id":"1","mark":"2","before":{"name":"First"}}
+{"kind":"component","key":"b","status":"updated","id":"2","mark":"5","before":{"name":"Second"}}
+{"kind":"component","key":"b","status":"updated","id":"2","mark":"6","before":{"name":"Third"}}
+{"kind":"dashboard","key":"e","status":"created","id":"5","mark":"settings+content"}
+{"kind":"dashboard","key":"e","status":"updated","id":"5","mark":"others","before":{"name":"First"}}
+{"kind":"component","key":"f","status":"created","id":"6","mark":"1"}
+{"kind":"component","key":"f","status":"created","id":"7","mark":"1"}
+{"kind":"subscriber","key":"c","status":"updated","id":"3"}
+{"kind":"event","key":"d","status":"created","id":"4"}
+`)
+	undoable := journal.Undoable()
+	if got := names(undoable); got != "component a created 1 2, component b updated 2 6, component f created 7 1, dashboard e created 5 others+content" {
+		t.Fatalf("an undo needs %s", got)
+	}
+	if before, _ := json.Marshal(undoable[1].Before); string(before) != `{"name":"Second"}` {
+		t.Errorf("an undo restores %s", before)
+	}
+	if left := journal.Unsettled(); len(left) > 0 {
+		t.Errorf("unsettled are %s", names(left))
+	}
+}
+
+func TestARecordThatWasTakenBackIsNotTakenBackAgain(t *testing.T) {
+	journal := journalOf(t, `{"kind":"component","key":"a","status":"created","id":"1"}
+{"kind":"component","key":"b","status":"created","id":"2"}
+{"kind":"component","key":"a","status":"undone"}
+{"kind":"component","key":"b","status":"undone"}
+{"kind":"component","key":"b","status":"created","id":"3"}
+`)
+	if got := journal.Undoable(); names(got) != "component b created 3" || journal.Undone {
+		t.Errorf("an undo needs %+v", got)
+	}
+	journal.Add(transfer.JournalLine{Outcome: transfer.Outcome{Kind: "undone"}})
+	if !journal.Undone {
+		t.Error("the run is not undone")
+	}
+}
+
+func TestARecordWithoutAResultIsUnsettledUntilTheRunIsDone(t *testing.T) {
+	const lines = `{"kind":"endpoint","key":"a","status":"created","planned":true}
+{"kind":"endpoint","key":"b","status":"created","planned":true}
+{"kind":"endpoint","key":"b","status":"created","id":"2"}
+`
+	journal := journalOf(t, lines)
+	if got := names(journal.Unsettled()); got != "endpoint a created" {
+		t.Errorf("unsettled are %s", got)
+	}
+	if journal = journalOf(t, lines+`{"kind":"done"}`); !journal.Done || len(journal.Unsettled()) > 0 {
+		t.Errorf("after the end, unsettled are %s", names(journal.Unsettled()))
+	}
+}
