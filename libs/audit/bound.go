@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"maps"
 	"slices"
+
+	"github.com/bellbuoy/bellbuoy/libs/richtext"
 )
 
 const (
@@ -43,9 +45,7 @@ func bounded(side map[string]member) json.RawMessage {
 func cut(value any, limit int) any {
 	switch known := value.(type) {
 	case string:
-		if runes := []rune(known); len(runes) > limit {
-			return string(runes[:limit-1]) + "…"
-		}
+		return richtext.Shorten(known, limit)
 	case []any:
 		out := make([]any, min(len(known), limit))
 		for i := range out {

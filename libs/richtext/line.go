@@ -3,6 +3,7 @@ package richtext
 import (
 	"strings"
 	"unicode"
+	"unicode/utf8"
 
 	"github.com/bellbuoy/bellbuoy/libs/fault"
 )
@@ -43,6 +44,25 @@ func Line(text string) string {
 	return strings.Join(strings.FieldsFunc(undirected(strings.ToValidUTF8(text, "\uFFFD")), func(c rune) bool {
 		return unicode.IsSpace(c) || breaksLine(c) || c == 0xFFFE || c == 0xFFFF
 	}), " ")
+}
+
+// AllowedInHTML returns -1 for control characters and noncharacters, which HTML forbids, so that bytes.Map removes them. It
+// returns every other character unchanged.
+func AllowedInHTML(c rune) rune {
+	switch {
+	case c < ' ' && c != '\t' && c != '\n', c >= 0x7f && c < 0xa0, c >= 0xfdd0 && c <= 0xfdef, c&0xfffe == 0xfffe:
+		return -1
+	}
+	return c
+}
+
+// Shorten cuts a text that is longer than limit characters. The last of the limit characters is then an ellipsis, without white
+// space before it.
+func Shorten(text string, limit int) string {
+	if utf8.RuneCountInString(text) <= limit {
+		return text
+	}
+	return strings.TrimRightFunc(string([]rune(text)[:limit-1]), unicode.IsSpace) + "…"
 }
 
 // CheckText returns an Invalid fault without a field if a text of several lines has control characters other than line breaks

@@ -28,3 +28,17 @@ func TestNoRenderingOverridesADirection(t *testing.T) {
 		t.Error("an isolate that is closed is text")
 	}
 }
+
+func TestAShortenedTextHasAtMostItsLimit(t *testing.T) {
+	for _, row := range []struct {
+		text  string
+		limit int
+		want  string
+	}{
+		{"", 1, ""}, {"schön", 5, "schön"}, {"schöne", 5, "schö…"}, {"ein schöner", 5, "ein…"}, {"日本語", 2, "日…"}, {"ab", 1, "…"},
+	} {
+		if got := Shorten(row.text, row.limit); got != row.want {
+			t.Errorf("%q in %d characters is %q, want %q", row.text, row.limit, got, row.want)
+		}
+	}
+}

@@ -191,8 +191,5 @@ func (g *gatus) announcements(all []gatusAnnouncement) {
 // title makes a title of the first line of a message.
 func title(message string) string {
 	line, _, _ := strings.Cut(richtext.PlainText(richtext.Markdown, message), "\n")
-	if characters := []rune(strings.TrimSpace(line)); len(characters) > 100 {
-		return strings.TrimSpace(string(characters[:99])) + "…"
-	}
-	return cmp.Or(strings.TrimSpace(line), "Announcement")
+	return cmp.Or(richtext.Shorten(strings.TrimSpace(line), 100), "Announcement")
 }

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/bellbuoy/bellbuoy/libs/richtext"
 	"github.com/bellbuoy/bellbuoy/services/console/internal/app"
 	"github.com/bellbuoy/bellbuoy/services/console/internal/forms"
 )
@@ -54,27 +55,16 @@ func auditFilter() *forms.Form {
 // audit lists the entries that match a filter. The filter is in the address, so that members can share the list.
 func (p *pages) audit(v *visit) error {
 	data := auditPage{Filter: auditFilter(), First: v.Query("after") == ""}
-	query := url.Values{"limit": {"50"}}
-	data.Filtered = v.readFilter(data.Filter, query)
-	for _, name := range []string{"entityId", "actorId"} {
-		if value := v.Query(name); value != "" {
-			query.Set(name, value)
-			data.Filtered = true
-		}
-	}
-	if after := v.Query("after"); after != "" {
-		query.Set("nextToken", after)
-	}
+	query := filled(map[string]string{"limit": "50", "entityId": v.Query("entityId"), "actorId": v.Query("actorId"), "nextToken": v.Query("after")})
+	data.Filtered = v.readFilter(data.Filter, query) || query.Has("entityId") || query.Has("actorId")
 	status := http.StatusOK
 	if !data.Filter.OK() {
 		status = http.StatusUnprocessableEntity
 	} else {
 		found, err := v.app.AuditEntries(v.Request.Context(), query)
-		if failed := app.As(err); failed != nil && failed.Status == http.StatusBadRequest && !isToken(failed) {
-			data.Filter.Refuse(failed.Field, failed.Message)
-			status, err = http.StatusUnprocessableEntity, nil
-		}
-		if err != nil {
+		if refused(data.Filter, err) {
+			status = http.StatusUnprocessableEntity
+		} else if err != nil {
 			return err
 		}
 		for _, entry := range found.Entries {
@@ -84,38 +74,9 @@ func (p *pages) audit(v *visit) error {
 			}
 			data.Entries = append(data.Entries, row)
 		}
-		if found.NextToken != nil {
-			next := v.Request.URL.Query()
-			next.Set("after", *found.NextToken)
-			data.More = root + "/audit?" + next.Encode()
-		}
+		data.More = nextPage("/audit", v.Request.URL.Query(), found.NextToken)
 	}
 	return v.show(status, "audit.html", "Audit log", data)
-}
-
-// readFilter reads the fields of a filter from the address into the query of a list. It returns true if a field is filled.
-// Dates are days in the member's zone. A wrong date is a problem of its field.
-func (v *visit) readFilter(filter *forms.Form, query url.Values) (filtered bool) {
-	for _, field := range filter.Fields {
-		value := v.Query(field.Name)
-		if field.Values = []string{value}; value == "" {
-			continue
-		}
-		filtered = true
-		if field.Kind == forms.Date {
-			day, err := time.ParseInLocation(time.DateOnly, value, v.zone())
-			if err != nil {
-				field.Values, field.Problem = nil, "Enter a date as year-month-day." // an input for a date cannot show this value
-				continue
-			}
-			if field.Name == "to" {
-				day = day.AddDate(0, 0, 1) // the page shows the whole last day
-			}
-			value = day.UTC().Format(isoTime)
-		}
-		query.Set(field.Name, value)
-	}
-	return filtered
 }
 
 // zone returns the member's time zone, or UTC if the profile cannot be read or its zone is unknown.
@@ -168,8 +129,8 @@ func rowOf(e app.AuditEntry) auditRow {
 func (r *auditRow) cut() {
 	for i := range r.Changes {
 		for _, value := range []*string{&r.Changes[i].Before, &r.Changes[i].After} {
-			if characters := []rune(*value); len(characters) > maxValue {
-				*value = string(characters[:maxValue]) + "…"
+			if whole := *value; whole != richtext.Shorten(whole, maxValue) {
+				*value = richtext.Shorten(whole, maxValue)
 				r.Whole = root + "/audit?" + url.Values{"entityId": {r.EntityID}, "action": {r.Action}}.Encode()
 			}
 		}

@@ -72,7 +72,7 @@ func (p *pages) componentState(v *visit) error {
 // differences between form and the form with the stored values, which formOf returns.
 func (v *visit) changeComponent(c app.Component, in app.ComponentChange, form *forms.Form, formOf func(app.Component) *forms.Form) error {
 	_, err := v.app.ChangeComponent(v.Request.Context(), c.ID, form.Version, in)
-	if failed := app.As(err); failed != nil && failed.Status == http.StatusConflict && form.Version != c.Version {
+	if outdated(err, form.Version, c.Version) {
 		return v.conflict(form, formOf(c), c.ID, c.Name)
 	}
 	if err != nil {
@@ -136,7 +136,7 @@ func (v *visit) showComponent(status int, c app.Component, form, state *forms.Fo
 
 // showing returns the dashboards that show a component: those of the first 100 dashboards, and at most maxChosen others.
 func (v *visit) showing(c app.Component) ([]app.Dashboard, error) {
-	found, err := v.app.Dashboards(v.Request.Context(), url.Values{"limit": {"100"}})
+	found, err := v.firstDashboards()
 	if err == nil {
 		err = v.addDashboards(&found, c.DashboardIDs)
 	}

@@ -2,7 +2,6 @@ package pages
 
 import (
 	"net/http"
-	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -40,12 +39,7 @@ func (p *pages) components(v *visit) error {
 	if data.Status != "" && !slices.Contains(impacts(), data.Status) {
 		data.Status, data.Filter.Problem = "", noSuchState
 	}
-	query := url.Values{"limit": {"50"}}
-	for name, value := range map[string]string{"q": data.Query, "status": data.Status, "nextToken": v.Query("after")} {
-		if value != "" {
-			query.Set(name, value)
-		}
-	}
+	query := filled(map[string]string{"limit": "50", "q": data.Query, "status": data.Status, "nextToken": v.Query("after")})
 	var counts app.ComponentCounts
 	var listed app.Components
 	var work concurrent
@@ -68,11 +62,7 @@ func (p *pages) components(v *visit) error {
 	}
 	data.Views = componentViews(counts, data.Status, data.Query)
 	data.Groups = groupsOf(listed.Components)
-	if listed.NextToken != nil {
-		next := v.Request.URL.Query()
-		next.Set("after", *listed.NextToken)
-		data.More = root + componentsPath + "?" + next.Encode()
-	}
+	data.More = nextPage(componentsPath, v.Request.URL.Query(), listed.NextToken)
 	return v.show(status, "components.html", "Components", data)
 }
 
@@ -86,16 +76,7 @@ func componentViews(counts app.ComponentCounts, chosen, text string) []view {
 		}
 	}
 	for i := range views {
-		query := url.Values{}
-		for name, value := range map[string]string{"status": views[i].Path, "q": text} {
-			if value != "" {
-				query.Set(name, value)
-			}
-		}
-		views[i].Path = componentsPath
-		if len(query) > 0 {
-			views[i].Path += "?" + query.Encode()
-		}
+		views[i].Path = withQuery(componentsPath, filled(map[string]string{"status": views[i].Path, "q": text}))
 	}
 	return views
 }

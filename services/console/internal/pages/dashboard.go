@@ -172,7 +172,8 @@ func (v *visit) saveDashboard(tab dashboardTab, form *forms.Form, record dashboa
 	default:
 		_, err = v.app.SetContent(ctx, record.ID, form.Version, *in.Content)
 	}
-	if failed := app.As(err); failed != nil && failed.Status == http.StatusConflict && form.Version != record.Version {
+	if outdated(err, form.Version, record.Version) {
+		failed := app.As(err)
 		// The button "Keep mine" of v.conflict could not send a password, because no response contains the password.
 		if at := slices.IndexFunc(form.Fields, func(f *forms.Field) bool { return f.Kind == forms.Password && f.Value() != "" }); at >= 0 {
 			form.Version = record.Version

@@ -2,7 +2,6 @@ package pages
 
 import (
 	"net/http"
-	"net/url"
 	"strings"
 
 	"github.com/bellbuoy/bellbuoy/libs/passport"
@@ -38,14 +37,7 @@ func (dashboardsPage) Host(d app.Dashboard) string {
 // dashboards lists the dashboards. The navigation shows only the first ones.
 func (p *pages) dashboards(v *visit) error {
 	data := dashboardsPage{Query: strings.TrimSpace(v.Query("q")), First: v.Query("after") == "", Writer: v.caller.Has(passport.RoleAdmin)}
-	query, own := url.Values{"limit": {"50"}}, url.Values{}
-	if data.Query != "" {
-		query.Set("q", data.Query)
-		own.Set("q", data.Query)
-	}
-	if !data.First {
-		query.Set("nextToken", v.Query("after"))
-	}
+	query := filled(map[string]string{"limit": "50", "q": data.Query, "nextToken": v.Query("after")})
 	data.Filter = searchFilter(dashboardsPath)
 	found, err := v.app.Dashboards(v.Request.Context(), query)
 	status := http.StatusOK
@@ -54,10 +46,7 @@ func (p *pages) dashboards(v *visit) error {
 	} else if err != nil {
 		return err
 	}
-	if data.Dashboards = found.Dashboards; found.NextToken != nil {
-		own.Set("after", *found.NextToken)
-		data.More = root + dashboardsPath + "?" + own.Encode()
-	}
+	data.Dashboards, data.More = found.Dashboards, nextPage(dashboardsPath, filled(map[string]string{"q": data.Query}), found.NextToken)
 	return v.show(status, "dashboards.html", "Dashboards", data)
 }
 

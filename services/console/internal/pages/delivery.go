@@ -87,33 +87,21 @@ func (p *pages) deliveriesOf(kind forms.Option) func(*visit) error {
 		for _, other := range channels() {
 			data.Views = append(data.Views, view{deliveriesAt(other.Value), other.Label, other.Value == kind.Value})
 		}
-		query := url.Values{"limit": {"50"}}
-		for name, value := range map[string]string{"eventId": data.Event, "urlHash": data.Endpoint, "nextToken": v.Query("after")} {
-			if value != "" {
-				query.Set(name, value)
-			}
-		}
+		query := filled(map[string]string{"limit": "50", "eventId": data.Event, "urlHash": data.Endpoint, "nextToken": v.Query("after")})
 		data.Filtered = v.readFilter(data.Filter, query) || data.Event+data.Endpoint != ""
 		status := http.StatusUnprocessableEntity
 		if data.Filter.OK() {
 			found, err := v.app.DeliveryLogs(v.Request.Context(), kind.Value, query)
-			failed := app.As(err)
-			switch {
-			case failed != nil && failed.Status == http.StatusBadRequest && !isToken(failed):
-				data.Filter.Refuse(failed.Field, failed.Message)
-			case err != nil:
-				return err
-			default:
+			if !refused(data.Filter, err) {
+				if err != nil {
+					return err
+				}
 				status = http.StatusOK
 			}
 			for _, log := range found.Logs {
 				data.Rows = append(data.Rows, deliveryRow{log, kind.Value})
 			}
-			if found.NextToken != nil {
-				next := v.Request.URL.Query()
-				next.Set("after", *found.NextToken)
-				data.More = root + data.At() + "?" + next.Encode()
-			}
+			data.More = nextPage(data.At(), v.Request.URL.Query(), found.NextToken)
 		}
 		data.Files = v.filesOf(kind.Value)
 		return v.show(status, "deliveries.html", "Deliveries", data)
@@ -170,10 +158,7 @@ func filesWith(channels map[string]app.ChannelSetup, kind string) string {
 // path.
 func (v *visit) readDelivery(kind string) (app.DeliveryExchange, error) {
 	found, err := v.app.DeliveryLog(v.Request.Context(), kind, v.Param("log"), v.Param("at"))
-	if failed := app.As(err); failed != nil && failed.Status == http.StatusBadRequest {
-		err = errNotFound
-	}
-	return found.Log, err
+	return found.Log, notFound(err)
 }
 
 // delivery returns the handler of the page of a log.

@@ -251,7 +251,7 @@ func (p *pages) entryAdd(v *visit) error {
 			}
 			_, err = v.app.AddEntry(v.Request.Context(), e.ID, form.Version, in)
 		}
-		if failed := app.As(err); failed != nil && failed.Status == http.StatusConflict && typed != e.Version {
+		if outdated(err, typed, e.Version) {
 			return v.entryConflict(form, e)
 		}
 		if err != nil {
@@ -342,7 +342,7 @@ func (v *visit) changeEvent(form eventForm, e app.Event, show func(int) error) e
 		}
 	}
 	_, err := v.app.ChangeEvent(v.Request.Context(), e.ID, form.Version, in)
-	if failed := app.As(err); failed != nil && failed.Status == http.StatusConflict && form.Version != e.Version {
+	if outdated(err, form.Version, e.Version) {
 		theirs := changeForm(e, form.zone)
 		for _, name := range []string{"notify", "step", "find"} {
 			theirs.Fields = append(theirs.Fields, form.Field(name))

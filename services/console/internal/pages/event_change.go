@@ -36,7 +36,7 @@ func (v *visit) askAbout(e app.EventDetail, title string, c confirm, do func(ver
 	c.Form.Version = cmp.Or(v.undoneVersion(), e.Version)
 	return v.ask(title, c, func() error {
 		err := do(c.Form.Version)
-		if failed := app.As(err); failed != nil && failed.Status == http.StatusConflict && c.Form.Version != e.Version {
+		if outdated(err, c.Form.Version, e.Version) {
 			c.Form.Version = e.Version
 			return &app.Error{Status: http.StatusConflict, Message: changedMeanwhile}
 		}
@@ -86,15 +86,26 @@ func (p *pages) eventDelete(v *visit) error {
 
 // findEntry returns the event in the path, and the entry of its timeline that the path names.
 func (v *visit) findEntry() (app.EventDetail, app.Entry, error) {
+	return partOfEvent(v, func(e app.EventDetail) []app.Entry { return e.Timeline }, func(entry app.Entry) bool { return entry.StatusID == v.Param("entry") })
+}
+
+// findNote returns the event in the path, and its note that the path names.
+func (v *visit) findNote() (app.EventDetail, app.Note, error) {
+	return partOfEvent(v, func(e app.EventDetail) []app.Note { return e.Notes }, func(note app.Note) bool { return note.NoteID == v.Param("note") })
+}
+
+// partOfEvent returns the event in the path, and its part for which is returns true, or errNotFound.
+func partOfEvent[T any](v *visit, parts func(app.EventDetail) []T, is func(T) bool) (e app.EventDetail, part T, err error) {
 	found, err := v.app.Event(v.Request.Context(), v.Param("id"))
 	if err != nil {
-		return app.EventDetail{}, app.Entry{}, err
+		return e, part, err
 	}
-	at := slices.IndexFunc(found.Event.Timeline, func(e app.Entry) bool { return e.StatusID == v.Param("entry") })
+	all := parts(found.Event)
+	at := slices.IndexFunc(all, is)
 	if at < 0 {
-		return found.Event, app.Entry{}, errNotFound
+		return found.Event, part, errNotFound
 	}
-	return found.Event, found.Event.Timeline[at], nil
+	return found.Event, all[at], nil
 }
 
 // entryEdit corrects an entry. A correction notifies nobody.
@@ -125,7 +136,7 @@ func (p *pages) entryEdit(v *visit) error {
 			return show(http.StatusUnprocessableEntity)
 		}
 		_, err := v.app.CorrectEntry(v.Request.Context(), e.ID, entry.StatusID, form.Version, in)
-		if failed := app.As(err); failed != nil && failed.Status == http.StatusConflict && form.Version != e.Version {
+		if outdated(err, form.Version, e.Version) {
 			return v.conflict(form, formOf(entry), e.ID, e.Title)
 		}
 		if err != nil {
@@ -171,19 +182,6 @@ func (p *pages) noteAdd(v *visit) error {
 	}, show)
 }
 
-// findNote returns the event in the path, and its note that the path names.
-func (v *visit) findNote() (app.EventDetail, app.Note, error) {
-	found, err := v.app.Event(v.Request.Context(), v.Param("id"))
-	if err != nil {
-		return app.EventDetail{}, app.Note{}, err
-	}
-	at := slices.IndexFunc(found.Event.Notes, func(n app.Note) bool { return n.NoteID == v.Param("note") })
-	if at < 0 {
-		return found.Event, app.Note{}, errNotFound
-	}
-	return found.Event, found.Event.Notes[at], nil
-}
-
 // noteEdit changes an internal note.
 func (p *pages) noteEdit(v *visit) error {
 	e, note, err := v.findNote()
@@ -205,7 +203,7 @@ func (p *pages) noteEdit(v *visit) error {
 	}
 	return v.submit(form, func() error {
 		_, err := v.app.ChangeNote(v.Request.Context(), e.ID, note.NoteID, form.Version, app.NoteText{Note: form.Value("note")})
-		if failed := app.As(err); failed != nil && failed.Status == http.StatusConflict && form.Version != e.Version {
+		if outdated(err, form.Version, e.Version) {
 			return v.conflict(form, formOf(), e.ID, e.Title)
 		}
 		if err != nil {
@@ -361,7 +359,7 @@ func (p *pages) postMortem(v *visit) error {
 			in.Notify = channelsOf(form.Field("notify"))
 		}
 		_, err := v.app.SetPostMortem(v.Request.Context(), e.ID, form.Version, in)
-		if failed := app.As(err); failed != nil && failed.Status == http.StatusConflict && form.Version != e.Version {
+		if outdated(err, form.Version, e.Version) {
 			return v.conflict(form, postMortemForm(e), e.ID, e.Title)
 		}
 		if err != nil {

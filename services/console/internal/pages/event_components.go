@@ -34,10 +34,7 @@ func (v *visit) chipsOf(field *forms.Field, find string) (chips, error) {
 	var listed app.Components
 	var recent app.Events
 	var work concurrent
-	query := url.Values{"limit": {"100"}}
-	if find != "" {
-		query.Set("q", find)
-	}
+	query := filled(map[string]string{"limit": "100", "q": find})
 	work.Go(func() (err error) {
 		listed, err = v.app.Components(v.Request.Context(), query)
 		return err
@@ -92,7 +89,7 @@ type places struct {
 // placesOf sets the options of a field that names dashboards: the first 100 dashboards and the chosen ones. If they cannot be
 // read, the field has no options and keeps its values.
 func (v *visit) placesOf(field *forms.Field) places {
-	listed, err := v.app.Dashboards(v.Request.Context(), url.Values{"limit": {"100"}})
+	listed, err := v.firstDashboards()
 	if err == nil {
 		err = v.addDashboards(&listed, field.Values)
 	}

@@ -2,6 +2,7 @@ package pages
 
 import (
 	"cmp"
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -19,12 +20,6 @@ const (
 
 // isoTime is the layout of times in the App interface.
 const isoTime = "2006-01-02T15:04:05.000Z"
-
-// view is a tab of a page, or a link that filters a list.
-type view struct {
-	Path, Label string
-	Current     bool
-}
 
 // eventsPage is the data of events.html.
 type eventsPage struct {
@@ -55,13 +50,8 @@ func (p *pages) events(v *visit) error {
 	if !slices.ContainsFunc(known, func(k view) bool { return k.Path == data.At }) {
 		data.At, data.Filtered, data.Filter.Problem = "", true, "There is no such view. Choose one below."
 	}
-	filter := url.Values{}
-	for name, value := range map[string]string{"q": data.Query, "type": data.Type, "dashboardId": data.Dashboard, "componentId": v.Query("component")} {
-		if value != "" {
-			filter.Set(name, value)
-			data.Filtered = true
-		}
-	}
+	filter := filled(map[string]string{"q": data.Query, "type": data.Type, "dashboardId": data.Dashboard, "componentId": v.Query("component")})
+	data.Filtered = data.Filtered || len(filter) > 0
 	for _, k := range known {
 		own := v.Request.URL.Query()
 		own.Del("after")
@@ -72,7 +62,7 @@ func (p *pages) events(v *visit) error {
 	data.Clear = root + eventsPath + "?view=" + cmp.Or(data.At, "open")
 	var work concurrent
 	work.Go(func() error {
-		found, err := v.app.Dashboards(v.Request.Context(), url.Values{"limit": {"100"}})
+		found, err := v.firstDashboards()
 		if err == nil && len(found.Dashboards) > 1 { // the page needs the filter by dashboard only then
 			data.Dashboards = found.Dashboards
 		}
@@ -94,13 +84,8 @@ func (p *pages) events(v *visit) error {
 
 // listEvents reads a page of the events of the view data.At into data.
 func (v *visit) listEvents(data *eventsPage, filter url.Values) error {
-	query := url.Values{"limit": {"25"}, "nextToken": {v.Query("after")}}
-	for name, values := range filter {
-		query[name] = values
-	}
-	if data.First {
-		query.Del("nextToken")
-	}
+	query := filled(map[string]string{"limit": "25", "nextToken": v.Query("after")})
+	maps.Copy(query, filter)
 	switch data.At {
 	case "open":
 		query.Set("active", "true")
@@ -123,15 +108,12 @@ func (v *visit) listEvents(data *eventsPage, filter url.Values) error {
 		return err
 	}
 	data.Events = slices.DeleteFunc(found.Events, func(e app.Event) bool { return data.At == "past" && !isClosed(e.Status) })
-	if found.NextToken != nil {
-		next := v.Request.URL.Query()
-		next.Set("view", data.At)
-		next.Set("after", *found.NextToken)
-		if to := query.Get("to"); to != "" {
-			next.Set("to", to)
-		}
-		data.More = root + eventsPath + "?" + next.Encode()
+	next := v.Request.URL.Query()
+	next.Set("view", data.At)
+	if to := query.Get("to"); to != "" {
+		next.Set("to", to)
 	}
+	data.More = nextPage(eventsPath, next, found.NextToken)
 	return nil
 }
 

@@ -138,31 +138,6 @@ func isGone(err error) bool {
 	return failed != nil && failed.Status == http.StatusNotFound
 }
 
-// isToken reports whether the App interface refused nextToken, the position in a list. The address of the page contains it as
-// the parameter after.
-func isToken(failed *app.Error) bool {
-	return failed != nil && failed.Status == http.StatusBadRequest && failed.Field == "nextToken"
-}
-
-// noSuchState is the problem of a filter by a state that does not exist.
-const noSuchState = "There is no such state. Choose one below."
-
-// searchFilter returns a form that shows the problem of the search of a list.
-func searchFilter(at string) *forms.Form {
-	return forms.New(at, "Search", &forms.Field{Kind: forms.Text, Name: "q", Label: "Search"})
-}
-
-// refused shows a response 400 of the App interface as a problem of the filter of a list. It returns false for any other err,
-// and if the response is about nextToken.
-func refused(filter *forms.Form, err error) bool {
-	failed := app.As(err)
-	if failed == nil || failed.Status != http.StatusBadRequest || isToken(failed) {
-		return false
-	}
-	filter.Refuse(failed.Field, failed.Message)
-	return true
-}
-
 // unavailable returns a sentence that says that a part of the platform cannot be reached. It names the part if it is known.
 func unavailable(failed *app.Error) string {
 	part := map[string]string{

@@ -214,11 +214,7 @@ func groupOf[T any](items []T, hit func(T) findHit, all string, next *string) fi
 }
 
 func findQuery(text string) url.Values {
-	query := url.Values{"limit": {findLimit}}
-	if text != "" {
-		query.Set("q", text)
-	}
-	return query
+	return filled(map[string]string{"limit": findLimit, "q": text})
 }
 
 func findEvents(v *visit, text string) (findGroup, error) {

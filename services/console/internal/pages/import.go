@@ -3,7 +3,6 @@ package pages
 import (
 	"fmt"
 	"net/http"
-	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -103,7 +102,7 @@ func importForm(channel app.Channel, dashboards []app.Dashboard) *forms.Form {
 // writes them. The rows are in the form.
 func (p *pages) subscribersImport(channel app.Channel) func(*visit) error {
 	return func(v *visit) error {
-		listed, err := v.app.Dashboards(v.Request.Context(), url.Values{"limit": {"100"}})
+		listed, err := v.firstDashboards()
 		if err != nil {
 			return err
 		}

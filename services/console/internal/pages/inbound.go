@@ -72,10 +72,7 @@ func (p *pages) inbound(v *visit) error {
 
 func (v *visit) showInbound(status int, form *forms.Form) error {
 	data := inboundPage{Views: v.inboundViews(inboundPath), URL: v.pages.inboundURL(), First: v.Query("after") == "", Form: form}
-	query := url.Values{"limit": {"100"}}
-	if after := v.Query("after"); after != "" {
-		query.Set("nextToken", after)
-	}
+	query := filled(map[string]string{"limit": "100", "nextToken": v.Query("after")})
 	found, err := v.app.InboundKeys(v.Request.Context(), query)
 	if err != nil {
 		return err
@@ -84,9 +81,7 @@ func (v *visit) showInbound(status int, form *forms.Form) error {
 	slices.SortStableFunc(found.Keys, func(a, b app.InboundKey) int {
 		return map[bool]int{true: 1}[a.RevokedAt != nil] - map[bool]int{true: 1}[b.RevokedAt != nil]
 	})
-	if data.Keys = found.Keys; found.NextToken != nil {
-		data.More = root + inboundPath + "?" + url.Values{"after": {*found.NextToken}}.Encode()
-	}
+	data.Keys, data.More = found.Keys, nextPage(inboundPath, url.Values{}, found.NextToken)
 	return v.show(status, "inbound.html", "Inbound webhook", data)
 }
 
@@ -158,24 +153,12 @@ func (p *pages) inboundRevoke(v *visit) error {
 	})(v)
 }
 
-// findInboundKey returns the key with the id, which may be revoked. If there is none among the first 5,000 keys, it returns
-// errNotFound.
+// findInboundKey returns the key with the id, which may be revoked, or errNotFound.
 func (v *visit) findInboundKey(id string) (app.InboundKey, error) {
-	query := url.Values{"limit": {"100"}}
-	for range 50 {
+	return findIn(func(query url.Values) ([]app.InboundKey, *string, error) {
 		found, err := v.app.InboundKeys(v.Request.Context(), query)
-		if err != nil {
-			return app.InboundKey{}, err
-		}
-		if at := slices.IndexFunc(found.Keys, func(k app.InboundKey) bool { return k.KeyID == id }); at >= 0 {
-			return found.Keys[at], nil
-		}
-		if found.NextToken == nil {
-			break
-		}
-		query.Set("nextToken", *found.NextToken)
-	}
-	return app.InboundKey{}, errNotFound
+		return found.Keys, found.NextToken, err
+	}, func(k app.InboundKey) bool { return k.KeyID == id })
 }
 
 // arrivalsPage is the data of arrivals.html.
@@ -250,12 +233,7 @@ func (a arrival) Reason() reason {
 // inboundArrivals lists the received messages.
 func (p *pages) inboundArrivals(v *visit) error {
 	data := arrivalsPage{Views: v.inboundViews(arrivalsPath), First: v.Query("after") == ""}
-	query := url.Values{"limit": {"50"}}
-	for name, value := range map[string]string{"keyId": v.Query("keyId"), "result": v.Query("result"), "nextToken": v.Query("after")} {
-		if value != "" {
-			query.Set(name, value)
-		}
-	}
+	query := filled(map[string]string{"limit": "50", "keyId": v.Query("keyId"), "result": v.Query("result"), "nextToken": v.Query("after")})
 	var logs app.InboundLogs
 	var keys app.InboundKeys
 	var work concurrent
@@ -272,8 +250,7 @@ func (p *pages) inboundArrivals(v *visit) error {
 	err, status := work.Wait(), http.StatusOK
 	data.Filter = arrivalFilter(keys.Keys)
 	data.Filtered = v.readFilter(data.Filter, url.Values{})
-	if failed := app.As(err); failed != nil && failed.Status == http.StatusBadRequest && !isToken(failed) {
-		data.Filter.Refuse(failed.Field, failed.Message)
+	if refused(data.Filter, err) {
 		status = http.StatusUnprocessableEntity
 	} else if err != nil {
 		return err
@@ -285,10 +262,6 @@ func (p *pages) inboundArrivals(v *visit) error {
 	for _, log := range logs.Logs {
 		data.Rows = append(data.Rows, arrival{log, names[log.KeyID]})
 	}
-	if logs.NextToken != nil {
-		next := v.Request.URL.Query()
-		next.Set("after", *logs.NextToken)
-		data.More = root + arrivalsPath + "?" + next.Encode()
-	}
+	data.More = nextPage(arrivalsPath, v.Request.URL.Query(), logs.NextToken)
 	return v.show(status, "arrivals.html", "Arrivals", data)
 }

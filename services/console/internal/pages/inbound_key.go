@@ -150,10 +150,7 @@ func (r reportedProblem) Title() string {
 // inboundProblems lists the reported problems.
 func (p *pages) inboundProblems(v *visit) error {
 	data := problemsPage{Views: v.inboundViews(problemsPath), First: v.Query("after") == ""}
-	query := url.Values{"limit": {"50"}}
-	if after := v.Query("after"); after != "" {
-		query.Set("nextToken", after)
-	}
+	query := filled(map[string]string{"limit": "50", "nextToken": v.Query("after")})
 	found, err := v.app.InboundProblems(v.Request.Context(), query)
 	if err != nil {
 		return err
@@ -168,8 +165,6 @@ func (p *pages) inboundProblems(v *visit) error {
 	for _, problem := range found.Problems {
 		data.Rows = append(data.Rows, reportedProblem{problem, names[problem.KeyID]})
 	}
-	if found.NextToken != nil {
-		data.More = root + problemsPath + "?" + url.Values{"after": {*found.NextToken}}.Encode()
-	}
+	data.More = nextPage(problemsPath, url.Values{}, found.NextToken)
 	return v.show(http.StatusOK, "inbound_problems.html", "Problems", data)
 }

@@ -173,7 +173,7 @@ func (p *pages) endpoint(kind app.EndpointKind) func(*visit) error {
 				in.WebhookForm = webhookFormOf(form, r.Endpoint)
 			}
 			changed, err := v.app.ChangeEndpoint(v.Request.Context(), kind, form.Version, in)
-			if failed := app.As(err); failed != nil && failed.Status == http.StatusConflict && form.Version != r.Version {
+			if outdated(err, form.Version, r.Version) {
 				return v.conflict(form, endpointForm(r, data.Dashboard), "", r.URLDisplay)
 			}
 			if err != nil {
@@ -268,7 +268,7 @@ func (p *pages) endpointDelete(kind app.EndpointKind) func(*visit) error {
 			Back: r.At(), BackLabel: r.URLDisplay, Text: "This cannot be reversed. To stop the messages only, pause the endpoint.", Points: points, Form: form,
 		}, func() error {
 			_, err := v.app.DeleteEndpoint(v.Request.Context(), kind, form.Version, r.target())
-			if failed := app.As(err); failed != nil && failed.Status == http.StatusConflict && form.Version != r.Version {
+			if outdated(err, form.Version, r.Version) {
 				form.Version = r.Version
 				return &app.Error{Status: http.StatusConflict, Message: "Somebody else has changed the endpoint meanwhile. Look at it before you go on."}
 			}

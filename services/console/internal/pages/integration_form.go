@@ -114,7 +114,7 @@ func (p *pages) endpointNew(kind app.EndpointKind) func(*visit) error {
 	return func(v *visit) error {
 		data := endpointNewPage{Words: wordsOfKind(kind), At: integrationsAt(kind)}
 		show := func(status int) error { return v.show(status, "integration_new.html", data.Words.Add, data) }
-		listed, err := v.app.Dashboards(v.Request.Context(), url.Values{"limit": {"100"}})
+		listed, err := v.firstDashboards()
 		if err != nil {
 			return err
 		}

@@ -264,7 +264,7 @@ func (p *pages) endpointRequest(v *visit) error {
 			in.Format, in.Template = app.FormatTemplate, template
 		}
 		changed, err := v.app.ChangeEndpoint(v.Request.Context(), app.Webhook, form.Version, in)
-		if failed := app.As(err); failed != nil && failed.Status == http.StatusConflict && form.Version != r.Version {
+		if outdated(err, form.Version, r.Version) {
 			form.Version = r.Version
 			return &app.Error{Status: http.StatusConflict, Message: "Somebody else has changed the endpoint meanwhile. Look at it before you go on."}
 		}

@@ -79,15 +79,6 @@ func entitled(handle func(*visit) error) func(*visit) error {
 	}
 }
 
-// notFound returns errNotFound for a response 400 of the App interface that is not about nextToken: no record can have the id or
-// the hash of the request. It returns any other error unchanged.
-func notFound(err error) error {
-	if failed := app.As(err); failed != nil && failed.Status == http.StatusBadRequest && !isToken(failed) {
-		return errNotFound
-	}
-	return err
-}
-
 // endpointRow is an endpoint with its kind.
 type endpointRow struct {
 	app.Endpoint
@@ -155,12 +146,7 @@ func (p *pages) endpointsOf(kind app.EndpointKind) func(*visit) error {
 			data.Filter.Problem = noSuchState
 			data.State, status = "", http.StatusUnprocessableEntity
 		}
-		query := url.Values{"limit": {"50"}}
-		for name, value := range map[string]string{"state": data.State, "dashboardId": data.Dashboard, "nextToken": v.Query("after")} {
-			if value != "" {
-				query.Set(name, value)
-			}
-		}
+		query := filled(map[string]string{"limit": "50", "state": data.State, "dashboardId": data.Dashboard, "nextToken": v.Query("after")})
 		if err := v.readEndpoints(&data, query); err != nil {
 			return err
 		}
@@ -188,7 +174,7 @@ func (v *visit) readEndpoints(data *integrationsPage, query url.Values) error {
 		return nil
 	})
 	work.Go(func() error {
-		found, _ := v.app.Dashboards(ctx, url.Values{"limit": {"100"}})
+		found, _ := v.firstDashboards()
 		data.Dashboards = found.Dashboards
 		return nil
 	})
@@ -201,11 +187,7 @@ func (v *visit) readEndpoints(data *integrationsPage, query url.Values) error {
 			data.Tallies = append(data.Tallies, tally{data.with(t.Path), t.Label, t.Class, t.Count, t.Path == data.State})
 		}
 	}
-	if listed.NextToken != nil {
-		next := v.Request.URL.Query()
-		next.Set("after", *listed.NextToken)
-		data.More = root + data.At() + "?" + next.Encode()
-	}
+	data.More = nextPage(data.At(), v.Request.URL.Query(), listed.NextToken)
 	return nil
 }
 
@@ -214,16 +196,7 @@ func (d integrationsPage) All() string { return d.with("") }
 
 // with returns the path of the list with the state, and with the dashboard of this list.
 func (d integrationsPage) with(state string) string {
-	query := url.Values{}
-	for name, value := range map[string]string{"state": state, "dashboard": d.Dashboard} {
-		if value != "" {
-			query.Set(name, value)
-		}
-	}
-	if len(query) == 0 {
-		return d.At()
-	}
-	return d.At() + "?" + query.Encode()
+	return withQuery(d.At(), filled(map[string]string{"state": state, "dashboard": d.Dashboard}))
 }
 
 // urlPage is the data of integration_url.html.

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"net/url"
 	"regexp"
 	"slices"
 	"strings"
@@ -108,7 +107,7 @@ var lineNumber = regexp.MustCompile(`\bline \d+: `)
 // move is the page that imports a status page. With JavaScript, the script uses the handlers of the paths below /parts
 // instead. Without JavaScript, one step shows the plan and the next steps write. The lines are in the form.
 func (p *pages) move(v *visit) error {
-	listed, err := v.app.Dashboards(v.Request.Context(), url.Values{"limit": {"100"}})
+	listed, err := v.firstDashboards()
 	if err != nil {
 		return err
 	}

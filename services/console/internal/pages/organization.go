@@ -91,7 +91,7 @@ func (p *pages) organization(v *visit) error {
 	}
 	return v.submit(form, func() error {
 		_, err := v.app.ChangeOrganization(v.Request.Context(), form.Version, app.OrganizationChange{Name: form.Value("name"), RequireTwoFactor: form.Ticked("requireTwoFactor")})
-		if failed := app.As(err); failed != nil && failed.Status == http.StatusConflict && form.Version != found.Organization.Version {
+		if outdated(err, form.Version, found.Organization.Version) {
 			return v.conflict(form, organizationForm(found.Organization), found.Organization.ID, found.Organization.Name)
 		}
 		if err != nil {

@@ -543,7 +543,7 @@ func TestTheAuditLogCutsLongValuesUntilOneRecordIsChosen(t *testing.T) {
 	long := strings.Repeat("ä", maxValue)
 	b.app.answer("GET /app/audit", answer{200, entry(long), false})
 	got := b.get("/console/audit?entityType=subscriber")
-	b.expect(got, http.StatusOK, ">"+long+"…<", `href="/console/audit?action=subscriber.import&amp;entityId=`+other+`">Show the whole values`)
+	b.expect(got, http.StatusOK, ">"+long[2:]+"…<", `href="/console/audit?action=subscriber.import&amp;entityId=`+other+`">Show the whole values`)
 	if strings.Contains(got.text, long+"a") || strings.Contains(got.text, long+"b") {
 		t.Error("a value is not cut")
 	}

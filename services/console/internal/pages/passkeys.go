@@ -30,11 +30,8 @@ func (p *pages) passkeyNew(v *visit) error {
 			return &app.Error{Status: http.StatusBadRequest, Message: "Your browser has not created a passkey. Passkeys need JavaScript."}
 		}
 		added, err := v.app.AddPasskey(v.Request.Context(), app.NewPasskey{Ticket: form.Value("ticket"), Credential: raw(form.Value("credential")), Name: form.Value("name")})
-		if failed := app.As(err); failed != nil && failed.Status == http.StatusForbidden && !failed.Again && failed.Message != "" {
-			failed.Status = http.StatusBadRequest
-		}
 		if err != nil {
-			return err
+			return atField("", err)
 		}
 		v.notify("passkey-added", added.Passkey.Name, "")
 		return v.redirect(securityPath)

@@ -1,7 +1,6 @@
 package pages
 
 import (
-	"net/url"
 	"slices"
 	"strings"
 
@@ -51,12 +50,7 @@ func (v *visit) offersOf(form *forms.Form) (offers, error) {
 	}
 	out.More = out.After
 	for range maxOfferReads {
-		query := url.Values{"limit": {offeredComponents}}
-		for name, value := range map[string]string{"q": out.Find, "nextToken": out.More} {
-			if value != "" {
-				query.Set(name, value)
-			}
-		}
+		query := filled(map[string]string{"limit": offeredComponents, "q": out.Find, "nextToken": out.More})
 		found, err := v.app.Components(v.Request.Context(), query)
 		if err != nil {
 			return out, err

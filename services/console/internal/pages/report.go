@@ -189,7 +189,7 @@ func (v *visit) readReport() (data reportPage, err error) {
 // chooseSubject sets the dashboard and the component that the address names. Without a dashboard in the address, it chooses
 // the first dashboard that shows the component, or else the first dashboard.
 func (v *visit) chooseSubject(data *reportPage) error {
-	found, err := v.app.Dashboards(v.Request.Context(), url.Values{"limit": {"100"}})
+	found, err := v.firstDashboards()
 	if err != nil {
 		return err
 	}
@@ -201,11 +201,8 @@ func (v *visit) chooseSubject(data *reportPage) error {
 		data.dashboard = data.dashboards[at]
 	case id != "":
 		one, err := v.app.Dashboard(v.Request.Context(), id)
-		if failed := app.As(err); failed != nil && failed.Status == http.StatusBadRequest {
-			return errNotFound
-		}
 		if err != nil {
-			return err
+			return notFound(err)
 		}
 		data.dashboard, data.dashboards = one.Dashboard, append(data.dashboards, one.Dashboard)
 	case len(data.dashboards) > 0:

@@ -78,10 +78,7 @@ func (p *pages) password(v *visit) error {
 			in.Current = form.Value("current")
 		}
 		if _, err := v.app.SetPassword(v.Request.Context(), in); err != nil {
-			if failed := app.As(err); failed != nil && failed.Status == http.StatusForbidden && !failed.Again && failed.Message != "" {
-				failed.Status, failed.Field = http.StatusBadRequest, "current"
-			}
-			return err
+			return atField("current", err)
 		}
 		return v.done(securityPath, "password")
 	}, show)
@@ -168,24 +165,11 @@ func (p *pages) totpConfirm(v *visit) error {
 	form := totpForm()
 	return v.submit(form, func() error {
 		codes, err := v.app.ConfirmTOTP(v.Request.Context(), app.TOTPCode{Code: strings.ReplaceAll(form.Value("code"), " ", "")})
-		if failed := app.As(err); failed != nil && failed.Status == http.StatusForbidden && !failed.Again && failed.Message != "" {
-			failed.Status, failed.Field = http.StatusBadRequest, "code"
-		}
 		if err != nil {
-			return err
+			return atField("code", err)
 		}
 		return v.showSecret("codes.html", "Recovery codes", codes.RecoveryCodes)
 	}, func(status int) error { return v.showTOTP(status, form) })
-}
-
-// ask shows a page that asks before a change, and calls do when the member confirms.
-func (v *visit) ask(title string, c confirm, do func() error) error {
-	c.Form.Cancel = c.Back
-	show := func(status int) error { return v.show(status, "confirm.html", title, c) }
-	if !v.isPost() {
-		return show(http.StatusOK)
-	}
-	return v.submit(c.Form, do, show)
 }
 
 func (p *pages) totpRemove(v *visit) error {

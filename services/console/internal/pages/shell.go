@@ -259,18 +259,8 @@ func (v *visit) execute(status int, name string, shown *page) error {
 	if err := v.pages.templates.ExecuteTemplate(&out, name, shown); err != nil {
 		return err
 	}
-	v.write(status, bytes.Map(allowed, out.Bytes()))
+	v.write(status, bytes.Map(richtext.AllowedInHTML, out.Bytes()))
 	return nil
-}
-
-// allowed returns -1 for control characters and noncharacters, which HTML forbids, so that bytes.Map removes them. It returns
-// every other character unchanged.
-func allowed(r rune) rune {
-	switch {
-	case r < ' ' && r != '\t' && r != '\n', r >= 0x7f && r < 0xa0, r >= 0xfdd0 && r <= 0xfdef, r&0xfffe == 0xfffe:
-		return -1
-	}
-	return r
 }
 
 // notice is the status line, a text at the top of a page about the last action.

@@ -74,23 +74,13 @@ func (v *visit) showSignIn(status int, form *forms.Form) error {
 }
 
 // ssoPath returns the path of the single sign-on at a provider. For a nil provider, this is the page that asks for the
-// name of the provider. After the sign-on the member sees the page next. kept is not empty if the browser has kept the values
-// that the member typed.
+// name of the provider. See entrance for next and kept.
 func ssoPath(provider *app.Provider, next, kept string) string {
-	path, query := "/sign-in/sso", url.Values{}
+	path := "/sign-in/sso"
 	if provider != nil {
 		path += "/" + url.PathEscape(provider.Name)
 	}
-	if next != root+"/" {
-		query.Set("next", next)
-	}
-	if kept != "" {
-		query.Set("kept", "1")
-	}
-	if len(query) > 0 {
-		path += "?" + query.Encode()
-	}
-	return path
+	return withQuery(path, entrance(next, kept))
 }
 
 // signInPassword signs in with a password.
@@ -100,11 +90,8 @@ func (p *pages) signInPassword(v *visit) error {
 		result, err := v.app.SignIn(v.Request.Context(), app.Password{
 			Username: form.Value("username"), Password: form.Value("password"), Keep: form.Ticked("keep"), Browser: v.browser(),
 		})
-		if failed := app.As(err); failed != nil && failed.Status == http.StatusForbidden && failed.Message != "" {
-			failed.Status = http.StatusBadRequest // all failures have one text, above the form
-		}
 		if err != nil {
-			return err
+			return atField("", err) // all failures have one text, above the form
 		}
 		return v.enter(result, form.Value("next"), form.Value("kept"))
 	}, func(status int) error { return v.showSignIn(status, form) })
@@ -149,11 +136,8 @@ func (p *pages) signInCode(v *visit) error {
 	}
 	return v.submit(form, func() error {
 		result, err := v.app.SignInCode(v.Request.Context(), app.Code{Ticket: ticket, Code: form.Value("code"), Browser: v.browser()})
-		if failed := app.As(err); failed != nil && failed.Status == http.StatusForbidden && failed.Message != "" {
-			failed.Status, failed.Field = http.StatusBadRequest, "code"
-		}
 		if err != nil {
-			return err
+			return atField("code", err)
 		}
 		return v.enter(result, form.Value("next"), form.Value("kept"))
 	}, show)
@@ -182,11 +166,8 @@ func (p *pages) signInPasskey(v *visit) error {
 		result, err := v.app.SignInPasskey(v.Request.Context(), app.Passkey{
 			Ticket: form.Value("ticket"), Credential: raw(form.Value("credential")), Keep: form.Ticked("keep"), Browser: v.browser(),
 		})
-		if failed := app.As(err); failed != nil && failed.Status == http.StatusForbidden && failed.Message != "" {
-			failed.Status = http.StatusBadRequest
-		}
 		if err != nil {
-			return err
+			return atField("", err)
 		}
 		return v.enter(result, form.Value("next"), form.Value("kept"))
 	}, func(status int) error {
@@ -293,14 +274,6 @@ func (p *pages) signOut(v *visit) error {
 	}
 	v.setCookie("", "", ended)
 	return v.done("/sign-in", "signed-out")
-}
-
-// confirm is the data of confirm.html: a page that asks before a change.
-type confirm struct {
-	Back, BackLabel string // path and name of the page above
-	Text            string
-	Points          []string // consequences of the change
-	Form            *forms.Form
 }
 
 // linkPage is the data of welcome.html.

@@ -66,7 +66,7 @@ func restOf(form *forms.Form) []*forms.Field {
 // the address of the page names, or of the first dashboard.
 func (p *pages) subscriberNew(channel app.Channel) func(*visit) error {
 	return func(v *visit) error {
-		listed, err := v.app.Dashboards(v.Request.Context(), url.Values{"limit": {"100"}})
+		listed, err := v.firstDashboards()
 		if err != nil {
 			return err
 		}

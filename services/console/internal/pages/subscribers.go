@@ -25,13 +25,6 @@ func wordsOf(channel app.Channel) channelWords {
 	}[channel]
 }
 
-// tally is a link that filters a list by a state, with the number of records in this state.
-type tally struct {
-	Path, Label, Class string
-	Count              int
-	Current            bool
-}
-
 // subscribersPage is the data of subscribers.html.
 type subscribersPage struct {
 	Channel     app.Channel
@@ -99,13 +92,7 @@ func (p *pages) subscribersOf(channel app.Channel) func(*visit) error {
 
 // subscriberFilter returns the filter in the address as the parameters of the App interface.
 func (v *visit) subscriberFilter() url.Values {
-	query := url.Values{}
-	for name, value := range map[string]string{"q": strings.TrimSpace(v.Query("q")), "state": v.Query("state"), "dashboardId": v.Query("dashboard")} {
-		if value != "" {
-			query.Set(name, value)
-		}
-	}
-	return query
+	return filled(map[string]string{"q": strings.TrimSpace(v.Query("q")), "state": v.Query("state"), "dashboardId": v.Query("dashboard")})
 }
 
 // readSubscribers reads the list with its numbers. The page works without the numbers, the dashboards and the setup.
@@ -131,7 +118,7 @@ func (v *visit) readSubscribers(data *subscribersPage, query url.Values) error {
 		return nil
 	})
 	work.Go(func() error {
-		found, _ := v.app.Dashboards(ctx, url.Values{"limit": {"100"}})
+		found, _ := v.firstDashboards()
 		data.Dashboards = found.Dashboards
 		return nil
 	})
@@ -142,11 +129,7 @@ func (v *visit) readSubscribers(data *subscribersPage, query url.Values) error {
 		state := append([]string{""}, subscriberStates()...)[i]
 		data.Tallies = append(data.Tallies, tally{data.with(state), []string{"All", "Confirmed", "Not confirmed", "Paused", "Suppressed", "Unsubscribed"}[i], []string{"", "o", "d", "m", "x", "x"}[i], count, state == data.State})
 	}
-	if listed.NextToken != nil {
-		next := v.Request.URL.Query()
-		next.Set("after", *listed.NextToken)
-		data.More = root + data.At() + "?" + next.Encode()
-	}
+	data.More = nextPage(data.At(), v.Request.URL.Query(), listed.NextToken)
 	return unlisted
 }
 
@@ -161,16 +144,7 @@ func (d subscribersPage) Export() string {
 
 // with returns the path of the list with the state, and with the search and the dashboard of this list.
 func (d subscribersPage) with(state string) string {
-	query := url.Values{}
-	for name, value := range map[string]string{"state": state, "q": d.Query, "dashboard": d.Dashboard} {
-		if value != "" {
-			query.Set(name, value)
-		}
-	}
-	if len(query) == 0 {
-		return d.At()
-	}
-	return d.At() + "?" + query.Encode()
+	return withQuery(d.At(), filled(map[string]string{"state": state, "q": d.Query, "dashboard": d.Dashboard}))
 }
 
 // channelViews returns the tabs of the channels. The tab of a channel that is not set up says so. If the channel at is not

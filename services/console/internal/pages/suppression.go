@@ -3,7 +3,6 @@ package pages
 import (
 	"net/http"
 	"net/url"
-	"slices"
 
 	"github.com/bellbuoy/bellbuoy/libs/fault"
 	"github.com/bellbuoy/bellbuoy/services/console/internal/app"
@@ -31,17 +30,12 @@ func (p *pages) suppressionsOf(kind app.EndpointKind) func(*visit) error {
 		if v.caller.Features.Integrations {
 			data.List = data.At
 		}
-		query := url.Values{"limit": {"50"}}
-		if after := v.Query("after"); after != "" {
-			query.Set("nextToken", after)
-		}
+		query := filled(map[string]string{"limit": "50", "nextToken": v.Query("after")})
 		found, err := v.app.Suppressions(v.Request.Context(), kind, query)
 		if err != nil {
 			return err
 		}
-		if data.Entries = found.Entries; found.NextToken != nil {
-			data.More = root + data.At + "/suppression?" + url.Values{"after": {*found.NextToken}}.Encode()
-		}
+		data.Entries, data.More = found.Entries, nextPage(data.At+"/suppression", url.Values{}, found.NextToken)
 		return v.show(http.StatusOK, "suppressions.html", "Suppressed URLs", data)
 	}
 }
@@ -54,23 +48,12 @@ func suppressionReason(s app.Suppression) string {
 	return amount(s.ConsecutiveFailures, false) + " messages in a row did not arrive."
 }
 
-// suppression returns the suppression of a URL, or errNotFound. It reads at most 5,000 entries of the list of suppressions.
+// suppression returns the suppression of a URL, or errNotFound.
 func (v *visit) suppression(kind app.EndpointKind, hash string) (app.Suppression, error) {
-	query := url.Values{"limit": {"100"}}
-	for range 50 {
+	return findIn(func(query url.Values) ([]app.Suppression, *string, error) {
 		found, err := v.app.Suppressions(v.Request.Context(), kind, query)
-		if err != nil {
-			return app.Suppression{}, err
-		}
-		if at := slices.IndexFunc(found.Entries, func(s app.Suppression) bool { return s.URLHash == hash }); at >= 0 {
-			return found.Entries[at], nil
-		}
-		if found.NextToken == nil {
-			break
-		}
-		query.Set("nextToken", *found.NextToken)
-	}
-	return app.Suppression{}, errNotFound
+		return found.Entries, found.NextToken, err
+	}, func(s app.Suppression) bool { return s.URLHash == hash })
 }
 
 // suppressionClear returns the handler of the page that ends the suppression of a URL.

@@ -208,7 +208,7 @@ func (p *pages) template(v *visit) error {
 	}
 	return v.submitTemplate(form, func() error {
 		_, err := v.app.ChangeTemplate(v.Request.Context(), was.ID, form.Version, templateChange(was.Kind, form, was))
-		if failed := app.As(err); failed != nil && failed.Status == http.StatusConflict && form.Version != was.Version {
+		if outdated(err, form.Version, was.Version) {
 			return v.conflict(form, formOf(), was.ID, was.Name)
 		}
 		if err != nil {

@@ -2,7 +2,6 @@ package pages
 
 import (
 	"net/http"
-	"net/url"
 	"slices"
 	"strings"
 
@@ -147,7 +146,7 @@ func (p *pages) user(v *visit) error {
 			}
 		}
 		_, err := v.app.ChangeUser(v.Request.Context(), found.User.UserID, form.Version, in)
-		if failed := app.As(err); failed != nil && failed.Status == http.StatusConflict && form.Version != found.User.Version {
+		if outdated(err, form.Version, found.User.Version) {
 			return v.conflict(form, userForm(found.User), found.User.UserID, nameOf(found.User))
 		}
 		if err != nil {
@@ -246,52 +245,4 @@ func (p *pages) userDelete(v *visit) error {
 			v.notify("deleted", nameOf(u), "")
 			return v.redirect(usersPath)
 		})
-}
-
-// difference is a field whose values differ.
-type difference struct{ Label, Mine, Theirs string }
-
-// conflictPage is the data of conflict.html.
-type conflictPage struct {
-	Name   string
-	By     string // who changed the record; empty: unknown
-	At     moment
-	Known  bool
-	Fields []difference
-	Keep   *forms.Form // form that sends the typed values for the stored version
-	Take   string
-}
-
-// conflict shows the typed and the stored value of each field in which they differ. The member can keep the typed values or
-// take the stored ones. id is the id of the record, or "" if the App interface does not return the id: then the page does not
-// name who changed the record.
-func (v *visit) conflict(mine, theirs *forms.Form, id, name string) error {
-	data := conflictPage{Name: name, Take: mine.PagePath(), Keep: forms.New(mine.Action, "Keep mine")}
-	data.Keep.Version = theirs.Version
-	for _, field := range mine.Fields {
-		if field.Kind == forms.Password {
-			continue
-		}
-		for _, value := range field.Values {
-			data.Keep.Fields = append(data.Keep.Fields, &forms.Field{Kind: forms.Hidden, Name: field.Name, Values: []string{value}})
-		}
-		if other := theirs.Field(field.Name); field.Text() != other.Text() {
-			data.Fields = append(data.Fields, difference{field.Label, field.Text(), other.Text()})
-		}
-	}
-	shown := &page{Title: "Somebody else changed this", Data: &data}
-	var newest []app.AuditEntry
-	if id != "" {
-		found, _ := v.app.AuditEntries(v.Request.Context(), url.Values{"entityId": {id}, "limit": {"1"}}) // the page works without the name
-		newest = found.Entries
-	}
-	me, _ := v.profile()
-	// The page names the actor of the newest entry, unless that is the member. The member's own entry is usually about an
-	// earlier change.
-	if len(newest) == 1 && newest[0].Actor.ID != me.UserID {
-		entry := newest[0]
-		shown.now, shown.zone = v.pages.Process.Now(), v.zone()
-		data.By, data.At, data.Known = entry.Actor.Email, shown.When(entry.OccurredAt), true
-	}
-	return v.showPage(http.StatusConflict, "conflict.html", shown)
 }

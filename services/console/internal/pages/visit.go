@@ -119,6 +119,18 @@ func (v *visit) signedIn() bool { return v.caller.Session != "" }
 // isPost reports whether the request sends a form.
 func (v *visit) isPost() bool { return v.Request.Method == post }
 
+// entrance returns the parameters of a page on which a member signs in: the page next comes afterwards, and kept is not empty if
+// the browser has kept the values that the member typed.
+func entrance(next, kept string) url.Values {
+	if next == root+"/" {
+		next = ""
+	}
+	if kept != "" {
+		kept = "1"
+	}
+	return filled(map[string]string{"next": next, "kept": kept})
+}
+
 // toSignIn redirects to the sign-in, which leads back to the page of the request. After a POST it leads back to the page with
 // the form.
 func (v *visit) toSignIn() error {
@@ -126,18 +138,7 @@ func (v *visit) toSignIn() error {
 	if v.isPost() {
 		next, kept = v.formPage(), "1"
 	}
-	query := url.Values{}
-	if next = safeNext(next); next != root+"/" {
-		query.Set("next", next)
-	}
-	if kept != "" {
-		query.Set("kept", kept)
-	}
-	target := "/sign-in"
-	if len(query) > 0 {
-		target += "?" + query.Encode()
-	}
-	return v.redirect(target)
+	return v.redirect(withQuery("/sign-in", entrance(safeNext(next), kept)))
 }
 
 // formPage returns the path, with its query, of the page that has sent the form. If no form was read, this is the page in the
@@ -218,6 +219,15 @@ func (v *visit) submit(form *forms.Form, do func() error, show func(status int) 
 	}
 	form.SecretsGone()
 	return show(status)
+}
+
+// atField makes the refusal of a password, a code or a passkey (403) a problem of the field with the name, or of the whole form if the
+// name is empty. It returns any other error unchanged, also the one that asks the member to sign in again.
+func atField(name string, err error) error {
+	if failed := app.As(err); failed != nil && failed.Status == http.StatusForbidden && !failed.Again && failed.Message != "" {
+		failed.Status, failed.Field = http.StatusBadRequest, name
+	}
+	return err
 }
 
 // fill sets the fields to the values that the member typed before signing in again. A form that lacks one of these fields is

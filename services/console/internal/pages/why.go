@@ -18,13 +18,7 @@ const whyPath = deliveriesPath + "/why"
 // whyAt returns the path of the page that why shows. query may name an event, and an endpoint or a subscriber. The path never contains
 // the address of a person, because browsers keep the addresses of pages, and servers log them.
 func whyAt(kind string, query url.Values) string {
-	query = url.Values{"kind": {kind}, "event": query["event"], "endpoint": query["endpoint"], "subscriber": query["subscriber"]}
-	for name, values := range query {
-		if len(values) == 0 || values[0] == "" {
-			delete(query, name)
-		}
-	}
-	return whyPath + "?" + query.Encode()
+	return withQuery(whyPath, filled(map[string]string{"kind": kind, "event": query.Get("event"), "endpoint": query.Get("endpoint"), "subscriber": query.Get("subscriber")}))
 }
 
 // whyPage is the data of why.html.
@@ -75,8 +69,7 @@ func (p *pages) why(v *visit) error {
 		return show(http.StatusOK)
 	}
 	err = v.explain(&data, show)
-	if failed := app.As(err); failed != nil && failed.Status == http.StatusBadRequest {
-		data.Form.Refuse(failed.Field, failed.Message)
+	if refused(data.Form, err) {
 		return show(http.StatusUnprocessableEntity)
 	}
 	return err
@@ -204,7 +197,7 @@ func (v *visit) explain(data *whyPage, show func(int) error) error {
 	if err != nil {
 		return err
 	}
-	listed, _ := v.app.Dashboards(v.Request.Context(), url.Values{"limit": {"100"}}) // the page works without the names
+	listed, _ := v.firstDashboards() // the page works without the names
 	data.Result = v.whyResultOf(data, found.Why, listed.Dashboards)
 	return show(http.StatusOK)
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 
+	"github.com/bellbuoy/bellbuoy/libs/richtext"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 	"github.com/bellbuoy/bellbuoy/services/delivery/internal/dispatch"
 	"github.com/bellbuoy/bellbuoy/services/delivery/internal/locale"
@@ -25,7 +26,7 @@ func executeMail(ctx context.Context, l *locale.Locale, page any, subject, plain
 			return text, err
 		}
 	}
-	text.subject = shortSubject(locale.OneLine(text.subject))
+	text.subject = richtext.Shorten(locale.OneLine(text.subject), maxSubject)
 	return text, nil
 }
 
@@ -36,7 +37,7 @@ func eventText(ctx context.Context, l *locale.Locale, message dispatch.Message, 
 	page.Manage, page.Unsubscribe = links.manage, links.unsubscribe
 	text, err := executeMail(ctx, l, page, locale.MailSubject, locale.MailText, locale.MailHTML)
 	if own := locale.OneLine(message.Change.Notify[topic.Email].Subject); own != "" {
-		text.subject = shortSubject(own)
+		text.subject = richtext.Shorten(own, maxSubject)
 	}
 	return text, err
 }
@@ -92,13 +93,4 @@ func eventPage(l *locale.Locale, message dispatch.Message) locale.Event {
 		page.EntryAt = l.Word("event.entry", "status", l.Name("status", cmp.Or(entry.Status, event.Status)), "time", l.Time(&entry.Timestamp, zone))
 	}
 	return page
-}
-
-// shortSubject cuts the subject after maxSubject characters, the limit for a publisher's own subject, and adds an
-// ellipsis.
-func shortSubject(subject string) string {
-	if characters := []rune(subject); len(characters) > maxSubject {
-		return string(characters[:maxSubject]) + "…"
-	}
-	return subject
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"strings"
 
+	"github.com/bellbuoy/bellbuoy/libs/richtext"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 	"github.com/bellbuoy/bellbuoy/services/delivery/internal/dispatch"
 	"github.com/bellbuoy/bellbuoy/services/delivery/internal/locale"
@@ -52,7 +53,7 @@ func (t texts) message(ctx context.Context, message dispatch.Message, template s
 		variables = [5]string{page.Dashboard, l.Word(own.title), page.Code, page.Link, components}
 	} else {
 		page := textPage(l, message)
-		page.Text = clip(strings.TrimSpace(page.Text), maxMessageText)
+		page.Text = richtext.Shorten(strings.TrimSpace(page.Text), maxMessageText)
 		out.Body, err = l.Execute(ctx, locale.WhatsApp, page)
 		variables = [5]string{page.Dashboard, statusLine(l, &message.Change.EventChange), page.Title, page.URL, page.Text}
 	}
@@ -67,18 +68,12 @@ func (t texts) message(ctx context.Context, message dispatch.Message, template s
 // WhatsApp allows 1,024 characters for the template with its variables. The limits leave room for the link and the
 // template's own words.
 func variablesOf(values [5]string) string {
-	variable := func(text string, limit int) string { return cmp.Or(clip(locale.OneLine(text), limit), emptyVariable) }
+	variable := func(text string, limit int) string {
+		return cmp.Or(richtext.Shorten(locale.OneLine(text), limit), emptyVariable)
+	}
 	content, _ := json.Marshal(map[string]string{ // strings can always be encoded
 		"1": variable(values[0], 80), "2": variable(values[1], 80), "3": variable(values[2], 200),
 		"4": cmp.Or(values[3], emptyVariable), "5": variable(values[4], 300),
 	})
 	return string(content)
-}
-
-// clip cuts the text to limit characters. If it cuts, the last character is an ellipsis.
-func clip(text string, limit int) string {
-	if characters := []rune(text); len(characters) > limit {
-		return string(characters[:limit-1]) + "…"
-	}
-	return text
 }

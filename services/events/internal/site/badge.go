@@ -49,7 +49,7 @@ func badgeColor(state catalog.Impact) string {
 // drawBadge draws a box with the name and a box with the state. The attribute textLength makes each text fit its box in
 // every font.
 func drawBadge(name, state string, level catalog.Impact, word wording) File {
-	label := shorten(richtext.Line(name), maxBadgeLabel)
+	label := richtext.Shorten(richtext.Line(name), maxBadgeLabel)
 	left, right := badgeWidth(label), badgeWidth(state)
 	full := left + right + 4*badgePadding
 	boundary := left + 2*badgePadding
@@ -82,15 +82,6 @@ func badgeWidth(text string) int {
 		}
 	}
 	return max(1, int(width+0.5))
-}
-
-// shorten cuts a text to at most n characters. A text that is cut ends with an ellipsis.
-func shorten(text string, n int) string {
-	runes := []rune(text)
-	if len(runes) <= n {
-		return text
-	}
-	return strings.TrimSpace(string(runes[:n-1])) + "…"
 }
 
 func escapeXML(text string) string {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/bellbuoy/bellbuoy/libs/look"
 	"github.com/bellbuoy/bellbuoy/libs/peer"
+	"github.com/bellbuoy/bellbuoy/libs/richtext"
 	"github.com/bellbuoy/bellbuoy/libs/words"
 	"github.com/bellbuoy/bellbuoy/services/events/internal/catalog"
 	"github.com/bellbuoy/bellbuoy/services/events/internal/edition"
@@ -163,17 +164,7 @@ func (s *Site) html(name string, f frame, view any) (File, error) {
 	if err := s.pages[f.Tag].ExecuteTemplate(&out, name, view); err != nil {
 		return File{}, err
 	}
-	return File{Body: bytes.Map(allowed, out.Bytes()), Policy: s.policy(f)}, nil
-}
-
-// allowed returns -1, so that bytes.Map removes the character, for control characters and noncharacters, which HTML
-// forbids.
-func allowed(r rune) rune {
-	switch {
-	case r < ' ' && r != '\t' && r != '\n', r >= 0x7f && r < 0xa0, r >= 0xfdd0 && r <= 0xfdef, r&0xfffe == 0xfffe:
-		return -1
-	}
-	return r
+	return File{Body: bytes.Map(richtext.AllowedInHTML, out.Bytes()), Policy: s.policy(f)}, nil
 }
 
 // policy returns the Content-Security-Policy of a page.

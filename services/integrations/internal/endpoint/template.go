@@ -15,6 +15,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/bodytemplate"
 	"github.com/bellbuoy/bellbuoy/libs/fault"
 	"github.com/bellbuoy/bellbuoy/libs/optional"
+	"github.com/bellbuoy/bellbuoy/libs/richtext"
 	"github.com/bellbuoy/bellbuoy/libs/seal"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
@@ -220,7 +221,7 @@ func canonical(headers map[string]*string) (map[string]*string, error) {
 		_, twice := out[key]
 		switch {
 		case !token.MatchString(name) || len(name) > maxHiddenName:
-			return nil, fault.Field(field, "must have names of 1 to %d characters that a header allows, which %q is not", maxHiddenName, shortened(name))
+			return nil, fault.Field(field, "must have names of 1 to %d characters that a header allows, which %q is not", maxHiddenName, richtext.Shorten(name, maxHiddenName))
 		case isRefused(key):
 			return nil, fault.Field(field, "must not set %s, which Bellbuoy sets or which concerns the connection", key)
 		case twice:
@@ -249,7 +250,7 @@ func checkSecrets(secrets map[string]*string) error {
 	const field = "template.secrets"
 	for _, name := range slices.Sorted(maps.Keys(secrets)) {
 		if !secretName.MatchString(name) || len(name) > maxHiddenName {
-			return fault.Field(field, "must have names of 1 to %d letters, digits, dots, hyphens and underscores, which %q is not", maxHiddenName, shortened(name))
+			return fault.Field(field, "must have names of 1 to %d letters, digits, dots, hyphens and underscores, which %q is not", maxHiddenName, richtext.Shorten(name, maxHiddenName))
 		}
 		if text := secrets[name]; text != nil {
 			if n := utf8.RuneCountInString(*text); n < minSecret || n > maxHiddenText {
@@ -258,12 +259,4 @@ func checkSecrets(secrets map[string]*string) error {
 		}
 	}
 	return nil
-}
-
-// shortened returns the first maxHiddenName characters of a longer name, for an error message.
-func shortened(name string) string {
-	if utf8.RuneCountInString(name) <= maxHiddenName {
-		return name
-	}
-	return string([]rune(name)[:maxHiddenName]) + "…"
 }

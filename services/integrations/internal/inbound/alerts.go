@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/bellbuoy/bellbuoy/libs/fault"
+	"github.com/bellbuoy/bellbuoy/libs/richtext"
 )
 
 // The maximum lengths, in characters, of the texts of a message.
@@ -87,10 +88,10 @@ func (s *Inbound) ReadAlerts(body []byte, version string, out *Report) error {
 	firing := slices.DeleteFunc(group.Alerts, func(alert Alert) bool { return alert.Status == "resolved" })
 	annotations, labels := func(a Alert) map[string]string { return a.Annotations }, func(a Alert) map[string]string { return a.Labels }
 	summary, name := first(group.CommonAnnotations, firing, annotations, "summary"), first(group.CommonLabels, firing, labels, "alertname")
-	out.Title = cut(cmp.Or(summary, name, group.GroupKey), maxTitle)
-	out.Description = cut(first(group.CommonAnnotations, firing, annotations, "description"), maxDescription)
+	out.Title = richtext.Shorten(cmp.Or(summary, name, group.GroupKey), maxTitle)
+	out.Description = richtext.Shorten(first(group.CommonAnnotations, firing, annotations, "description"), maxDescription)
 	if said := shown(group.CommonAnnotations["message"]); said != "" {
-		said = cut(said, maxDescription)
+		said = richtext.Shorten(said, maxDescription)
 		out.Message = &said
 	}
 	out.Severity, out.Timestamp = worst(group, firing), began(firing, s.Now())
@@ -166,11 +167,4 @@ func components(group AlertGroup, alerts []Alert) []string {
 		}
 	}
 	return found
-}
-
-func cut(text string, most int) string {
-	if runes := []rune(text); len(runes) > most {
-		return string(runes[:most-1]) + "…"
-	}
-	return text
 }

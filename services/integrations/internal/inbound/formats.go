@@ -84,7 +84,7 @@ func (s *Inbound) ReadKuma(body []byte, out *Report) error {
 		return fault.Field("monitor.id", "is required")
 	}
 	ref := "kuma:" + string(in.Monitor.ID)
-	out.ExternalID, out.Title = shortID(ref), cut(cmp.Or(shown(in.Monitor.Name), ref)+" is down", maxTitle)
+	out.ExternalID, out.Title = shortID(ref), richtext.Shorten(cmp.Or(shown(in.Monitor.Name), ref)+" is down", maxTitle)
 	if at, err := time.Parse(kumaTime, in.Heartbeat.Time); err == nil {
 		out.At = past(&at, s.Now())
 	}
@@ -134,7 +134,7 @@ func (s *Inbound) ReadGatus(body []byte, out *Report) error {
 	default:
 		return fault.Field("status", "must be TRIGGERED or RESOLVED")
 	}
-	out.Action, out.Title, out.Description = "trigger", cut(cmp.Or(shown(in.Name), ref)+" is down", maxTitle), cut(in.Description, maxDescription)
+	out.Action, out.Title, out.Description = "trigger", richtext.Shorten(cmp.Or(shown(in.Name), ref)+" is down", maxTitle), richtext.Shorten(in.Description, maxDescription)
 	out.Components, out.Named = []string{ref}, &topic.ComponentName{Group: in.Group, Name: in.Name}
 	return nil
 }
@@ -170,7 +170,7 @@ func (s *Inbound) ReadZabbix(body []byte, out *Report) error {
 	if in.Name == "" {
 		return fault.Field("name", "is required")
 	}
-	out.Action, out.Title = "trigger", cut(cmp.Or(shown(in.Name), ref), maxTitle)
+	out.Action, out.Title = "trigger", richtext.Shorten(cmp.Or(shown(in.Name), ref), maxTitle)
 	if n, err := strconv.Atoi(string(in.Severity)); err == nil && n >= 2 && n <= 5 {
 		out.Severity = &severities()[5-n].name
 	}
