@@ -111,7 +111,7 @@ func TestMigrateChangesIndexes(t *testing.T) {
 			{Name: "owner_number", Fields: []string{"name", "owner"}, Unique: true}, // other fields
 			{Name: "owner_built", Fields: []string{"owner", "built", "number"}},     // one more
 			{Name: "owner_name", Fields: []string{"owner", "name"}, Unique: true},   // unique now
-			{Name: "owner_harbours_built", Fields: []string{"harbours"}},            // of a list, changed
+			{Name: "owner_harbours_built", Fields: []string{"harbours"}},            // an index of a list, changed
 		}
 		now, err := version(t, address, second)
 		must(t, err)

@@ -150,7 +150,7 @@ func TestUniqueValuesOfLists(t *testing.T) {
 			}
 		}
 		refused("a value that a record had before the index", one.Insert(ctx, harbours(vessel("a", 2), "Bergen", "Oslo")))
-		must(t, one.Insert(ctx, harbours(vessel("b", 1), "Oslo"))) // of another owner
+		must(t, one.Insert(ctx, harbours(vessel("b", 1), "Oslo"))) // a vessel of another owner
 		must(t, one.Insert(ctx, vessel("a", 2)))
 		must(t, one.Insert(ctx, vessel("a", 3))) // records without values
 		set := func(c *document.Collection[boat], id string, names ...string) error {

@@ -22,8 +22,8 @@ type source struct {
 	mu       sync.Mutex
 	version  int64
 	url      string
-	names    map[string]string // of dashboards
-	failure  error             // of questions about versions
+	names    map[string]string // names of dashboards, by id
+	failure  error             // error of the version queries
 	resolved int               // recipients
 	versions int
 }

@@ -43,7 +43,7 @@ func TestAReplayIsANewDeliveryOfTheSameMessage(t *testing.T) {
 	if arrivals[2].id() != id || body(2) != body(0) {
 		t.Errorf("replayed as %s: %s", arrivals[2].id(), arrivals[2].body)
 	}
-	again := s.replay(t, logs[0]) // of a delivered replay; it is retried as others are
+	again := s.replay(t, logs[0]) // the replay of a delivered replay; it is retried as others are
 	w.outcomes.of(t, again)
 	logs, _ = s.list(t, topic.Webhook, nil)
 	if len(logs) != 5 || *logs[0].ReplayOf != id || *logs[1].ReplayOf != id || logs[0].DeliveryID != again || logs[0].Attempt != 2 || logs[1].Status != deliverylog.StatusRetrying {

@@ -299,7 +299,7 @@ func TestFormerEditionsAreDeleted(t *testing.T) {
 		t.Fatalf("the event: %d", response.StatusCode)
 	}
 	orphan := edition.Part{ID: "0190cccc-0000-7000-8000-000000000001", DashboardID: dashA, Number: former.Number + 1, CreatedAt: p.now()}
-	if err := records.Parts.Insert(t.Context(), orphan); err != nil { // of a process that was killed between its two writes
+	if err := records.Parts.Insert(t.Context(), orphan); err != nil { // a part of a process that was killed between its two writes
 		t.Fatal(err)
 	}
 	p.must(201, "app admin a", "POST", "/app/events/"+event+"/timeline", `{"message": "Over.", "status": "resolved"}`)

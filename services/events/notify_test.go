@@ -45,7 +45,7 @@ type act struct {
 // requests sends acts about one event.
 type requests struct {
 	*platform
-	words    *strings.Replacer // of members
+	words    *strings.Replacer // replaces the names of members
 	id       string
 	legacyID int64
 	entry    string // the first one

@@ -18,7 +18,7 @@ import (
 type watch struct {
 	mu    sync.Mutex
 	seen  []seen
-	reads int // of destinations at the service
+	reads int // number of reads of destinations at the service
 }
 
 type seen struct {

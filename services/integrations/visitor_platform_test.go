@@ -29,7 +29,7 @@ type visitors struct {
 	organization
 	heard *apitest.Heard
 	ip    string
-	base  string // of the forms
+	base  string // URL below which the forms are
 }
 
 // offer publishes the organization's dashboard with the channels of endpoints.

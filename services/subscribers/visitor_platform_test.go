@@ -96,8 +96,8 @@ type visitors struct {
 	heard     *apitest.Heard
 	dashboard string
 	ip        string
-	base      string            // of the forms
-	ids       map[string]string // of subscribers, by address
+	base      string            // URL below which the forms are
+	ids       map[string]string // ids of subscribers, by address
 }
 
 // offer publishes the organization's first dashboard with channels; none: all of people and webhook.

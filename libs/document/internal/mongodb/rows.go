@@ -88,8 +88,8 @@ func uniqueEntries(s *plan.Shape, ix *plan.Index, r *engine.Record) bson.A {
 	return find.Values(entries, func(entry bson.D) any { return entry })
 }
 
-// change returns the update that sets the fields in set and appends entries. It does not replace a later p, because
-// that is the end of a claim.
+// change returns the update that sets the fields in set and appends entries. It does not replace a later time in the field p,
+// because that is the end of a claim.
 func (e *Engine) change(set bson.D, entries []engine.Entry) bson.D {
 	if len(entries) > 0 {
 		set = append(set, bson.E{Key: "w", Value: e.id})

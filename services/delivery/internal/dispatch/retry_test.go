@@ -32,7 +32,7 @@ func (s *slowReads) Waiting(context.Context, int, time.Time, string, int) ([]del
 // A row that becomes due while the partition is being read is queued in time.
 func TestARowThatBecomesDueDuringAReadIsQueuedInTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		const took = 200 * time.Millisecond // of each read
+		const took = 200 * time.Millisecond // the time of each read
 		start := time.Now()
 		row := func(id string, due time.Duration) deliverylog.Delivery {
 			at := start.Add(due)

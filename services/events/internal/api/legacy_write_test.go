@@ -33,7 +33,7 @@ func TestTheLegacyEndIsThePlannedOrTheActualEnd(t *testing.T) {
 		event *catalog.Event
 		body  lifecycle
 		end   *time.Time
-		field string // of the fault
+		field string // Field of the fault
 	}{
 		"incident resolved":                     {stored(catalog.Incident, catalog.Monitoring, nil), lifecycle{Status: ptr(catalog.Resolved)}, &now, ""},
 		"incident resolved with an end":         {stored(catalog.Incident, catalog.Monitoring, nil), lifecycle{Status: ptr(catalog.Resolved), End: ptr(at(5, 0))}, ptr(at(5, 0)), ""},

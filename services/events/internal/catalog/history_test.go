@@ -17,7 +17,7 @@ type painted struct {
 	event   *Event
 	begin   int64 // the second of live[0]
 	live    []bool
-	impacts []Impact // of each second, once the history is complete
+	impacts []Impact // the impact of each second, once the history is complete
 	base    Impact
 	said    []ImpactFrom // after base was stated, in order of writing
 }

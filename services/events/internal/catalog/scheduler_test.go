@@ -24,7 +24,7 @@ func (o *oneEvent) Each(_ context.Context, query find.Query, visit func(Event) e
 
 // plan is a maintenance from 3:00 to all:00 that the scheduler looks at every minute, and what persons do to it.
 type plan struct {
-	made    time.Time // of the event
+	made    time.Time // creation of the event
 	minutes []int
 	start   bool
 	end     bool

@@ -61,7 +61,7 @@ func TestAKeyHasAtMost10000Problems(t *testing.T) {
 		}
 	}
 	expect("trigger", "first", false, false, 1)
-	var others []inbound.Problem // of another process
+	var others []inbound.Problem // problems of another process
 	for i := range 9_998 {
 		name := fmt.Sprint("other-", i)
 		others = append(others, inbound.Problem{ID: name, OrganizationID: "o", KeyID: l.key.ID, ExternalID: name, State: inbound.Quiet, Since: l.now, TouchedAt: l.now})

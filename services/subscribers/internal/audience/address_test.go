@@ -67,7 +67,7 @@ func TestMailAddresses(t *testing.T) {
 		"an\x00n@example.com":              false,
 		"an\x7fn@example.com":              false,
 		"an\u0085n@example.com":            false,
-		"an\u200bn@example.com":            false, // of no width
+		"an\u200bn@example.com":            false, // a character of no width
 		"an\u202en@example.com":            false, // turns the text round
 		"an\ufffdn@example.com":            false, // what JSON makes of broken UTF-8
 		"ann\xff@example.com":              false,
