@@ -8,33 +8,25 @@ import (
 	"time"
 
 	"github.com/bellbuoy/bellbuoy/gateway/internal/message"
+	"github.com/bellbuoy/bellbuoy/libs/cache"
 	"github.com/bellbuoy/bellbuoy/libs/fault"
 	visitors "github.com/bellbuoy/bellbuoy/libs/page"
 	"github.com/bellbuoy/bellbuoy/libs/peer"
 	"github.com/bellbuoy/bellbuoy/libs/web"
-	"golang.org/x/sync/singleflight"
 )
 
 // front serves the paths / and /d on the platform's hosts. These paths belong to no single dashboard. front also contains
 // the page for the address of a dashboard that does not exist.
 type front struct {
 	events         peer.Events
-	now            func() time.Time
 	patience       time.Duration
 	start, missing message.Response
-	questions      singleflight.Group
-	known          atomic.Pointer[onlyDashboard]
+	slugs          *cache.Recent[struct{}, string] // result of only
+	last           atomic.Pointer[string]          // last slug that the events service returned
 }
 
-// onlyDashboard is the slug of the only enabled dashboard of the installation. The slug is empty if there are none or
-// several.
-type onlyDashboard struct {
-	slug  string
-	until time.Time // front asks the events service again after this time
-}
-
-// onlyTime is the minimum time between two questions to the events service, so that visitors of / and /d cause little load
-// on the service.
+// onlyTime is the time for which front uses the slug of the only dashboard, so that visitors of / and /d cause little load on
+// the events service.
 const onlyTime = time.Second
 
 // The pages explain the form of a dashboard's address. They name no dashboard, because the tenants of an installation
@@ -52,7 +44,8 @@ const (
 
 // newFront returns a front. base is the prefix of the URLs of dashboards.
 func newFront(events peer.Events, base string, now func() time.Time, patience time.Duration) (*front, error) {
-	f := &front{events: events, now: now, patience: patience}
+	f := &front{events: events, patience: patience, slugs: cache.NewRecent[struct{}, string](onlyTime, 1, now)}
+	f.last.Store(new(string))
 	for _, of := range []struct {
 		to          *message.Response
 		title, body string
@@ -69,20 +62,14 @@ func newFront(events peer.Events, base string, now func() time.Time, patience ti
 // only returns the slug of the only enabled dashboard of the installation, or "" if there are none or several. While the
 // events service is down, it returns the last known slug, or "".
 func (f *front) only(ctx context.Context) string {
-	if known := f.known.Load(); known != nil && f.now().Before(known.until) {
-		return known.slug
-	}
-	slug, _, _ := f.questions.Do("", func() (any, error) {
+	return f.slugs.Get(struct{}{}, func() string {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), f.patience)
 		defer cancel()
-		found, err := f.events.OnlyDashboard(ctx)
-		if former := f.known.Load(); err != nil && !fault.Is(err, fault.NotFound) && former != nil {
-			found.Slug = former.slug
+		if found, err := f.events.OnlyDashboard(ctx); fault.UnlessMissing(err) == nil {
+			f.last.Store(&found.Slug)
 		}
-		f.known.Store(&onlyDashboard{found.Slug, f.now().Add(onlyTime)})
-		return found.Slug, nil
+		return *f.last.Load()
 	})
-	return slug.(string)
 }
 
 // frontPublic declares the operations at / and /d.

@@ -53,7 +53,7 @@ var walls = []wall{
 	{
 		of: func(pkg string) bool { return isDomain(pkg) },
 		admits: func(pkg, imported string) bool {
-			return isStandard(imported) || slices.Contains(pure, imported) || oneOf(imported, foundations[strings.TrimPrefix(pkg, module)]...) || oneOf(imported, "libs/audit", "libs/bodytemplate", "libs/coalesce", "libs/fault", "libs/topic", "libs/richtext", "libs/find", "libs/seal", "libs/egress", "libs/optional", "libs/failurelog", "libs/timing", "libs/words", "libs/link", "libs/phone")
+			return isStandard(imported) || slices.Contains(pure, imported) || oneOf(imported, foundations[strings.TrimPrefix(pkg, module)]...) || oneOf(imported, "libs/audit", "libs/bodytemplate", "libs/cache", "libs/coalesce", "libs/fault", "libs/topic", "libs/richtext", "libs/find", "libs/seal", "libs/egress", "libs/optional", "libs/failurelog", "libs/timing", "libs/words", "libs/link", "libs/phone")
 		},
 		why: "a domain contains nouns and rules; gin, MongoDB, Kafka and Redis belong outside",
 	},

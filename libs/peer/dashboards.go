@@ -3,8 +3,9 @@ package peer
 import (
 	"context"
 	"slices"
-	"sync"
 	"time"
+
+	lru "github.com/hashicorp/golang-lru/v2"
 
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
@@ -17,11 +18,9 @@ const maxRecentDashboards = 10_000
 // methods do not use the cache: a caller must be able to subscribe to a component that was created one call before.
 type RecentDashboards struct {
 	Events
-	life time.Duration
-	now  func() time.Time
-
-	mu    sync.Mutex
-	cache map[dashboardKey]recentDashboard
+	life  time.Duration
+	now   func() time.Time
+	cache *lru.Cache[dashboardKey, recentDashboard]
 }
 
 type dashboardKey struct{ organization, id string }
@@ -33,7 +32,8 @@ type recentDashboard struct {
 
 // NewRecentDashboards returns a client that caches each dashboard for the duration life.
 func NewRecentDashboards(events Events, life time.Duration, now func() time.Time) *RecentDashboards {
-	return &RecentDashboards{Events: events, life: life, now: now, cache: map[dashboardKey]recentDashboard{}}
+	cache, _ := lru.New[dashboardKey, recentDashboard](maxRecentDashboards) // fails only for a size below 1
+	return &RecentDashboards{Events: events, life: life, now: now, cache: cache}
 }
 
 // DashboardsByID returns the dashboards that exist, by id. It does not cache a dashboard that does not exist, because it may
@@ -41,27 +41,20 @@ func NewRecentDashboards(events Events, life time.Duration, now func() time.Time
 func (d *RecentDashboards) DashboardsByID(ctx context.Context, organization string, ids []string) (map[string]topic.DashboardRecord, error) {
 	known, now := make(map[string]topic.DashboardRecord, len(ids)), d.now()
 	var unknown []string
-	d.mu.Lock()
 	for _, id := range slices.Compact(slices.Sorted(slices.Values(ids))) {
-		if recent, found := d.cache[dashboardKey{organization, id}]; found && !now.After(recent.until) {
+		if recent, found := d.cache.Get(dashboardKey{organization, id}); found && !now.After(recent.until) {
 			known[id] = recent.DashboardRecord
 		} else {
 			unknown = append(unknown, id)
 		}
 	}
-	d.mu.Unlock()
 	if len(unknown) == 0 {
 		return known, nil
 	}
 	found, err := d.Dashboards(ctx, organization, unknown)
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if len(d.cache)+len(found) > maxRecentDashboards {
-		clear(d.cache)
-	}
 	for _, dashboard := range found {
 		known[dashboard.ID] = dashboard
-		d.cache[dashboardKey{organization, dashboard.ID}] = recentDashboard{dashboard, now.Add(d.life)}
+		d.cache.Add(dashboardKey{organization, dashboard.ID}, recentDashboard{dashboard, now.Add(d.life)})
 	}
 	return known, err
 }

@@ -96,7 +96,7 @@ func Run(ctx context.Context, c Config) error {
 	}
 	messages := kafka.New(s.Kafka, c.Log)
 	records := store.New(s.Database)
-	logs := &deliverylog.Logs{Store: records, EventState: events.EventState, Now: c.Now, Log: c.Log}
+	logs := deliverylog.New(deliverylog.Options{Store: records, EventState: events.EventState, Now: c.Now, Log: c.Log})
 	subscribers := peer.Recipients{Client: s.Peer("subscribers", c.SubscribersURL)}
 	integrations := peer.Recipients{Client: s.Peer("integrations", c.IntegrationsURL)}
 	parts := dispatch.Parts{

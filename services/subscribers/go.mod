@@ -97,7 +97,14 @@ require (
 	golang.org/x/text v0.43.0
 )
 
-require github.com/nyaruka/phonenumbers v1.8.1 // indirect
+require (
+	github.com/aymerick/douceur v0.2.0 // indirect
+	github.com/gorilla/css v1.0.1 // indirect
+	github.com/hashicorp/golang-lru/v2 v2.0.7 // indirect
+	github.com/microcosm-cc/bluemonday v1.0.27 // indirect
+	github.com/nyaruka/phonenumbers v1.8.1 // indirect
+	github.com/yuin/goldmark v1.8.7 // indirect
+)
 
 replace github.com/bellbuoy/bellbuoy/libs => ../../libs
 

@@ -13,10 +13,10 @@ import (
 	"time"
 
 	"github.com/bellbuoy/bellbuoy/gateway/internal/message"
+	memory "github.com/bellbuoy/bellbuoy/libs/cache"
 	"github.com/bellbuoy/bellbuoy/libs/coalesce"
 	"github.com/bellbuoy/bellbuoy/libs/fault"
 	"github.com/bellbuoy/bellbuoy/libs/peer"
-	lru "github.com/hashicorp/golang-lru/v2"
 )
 
 const (
@@ -54,8 +54,7 @@ type cache struct {
 	fetch     Fetch
 	backup    *backup
 	mu        sync.Mutex // guards writes to responses
-	responses *lru.Cache[cacheKey, *cached]
-	room      atomic.Int64 // bytes that are still free for responses
+	responses *memory.Sized[cacheKey, *cached]
 	runs      coalesce.Group[struct{}, *cached]
 	now       func() time.Time
 	patience  time.Duration             // Patience, except in tests
@@ -70,12 +69,10 @@ type cacheKey struct {
 	file, coding string
 }
 
-func newCache(fetch Fetch, backup *backup, room int64, now func() time.Time, patience time.Duration) *cache {
-	c := &cache{fetch: fetch, backup: backup, now: now, patience: patience}
-	c.room.Store(room)
+// newCache returns a cache for responses of together room bytes. A single response can have more.
+func newCache(fetch Fetch, backup *backup, room int, now func() time.Time, patience time.Duration) *cache {
+	c := &cache{fetch: fetch, backup: backup, responses: memory.NewSized[cacheKey, *cached](room, nil), now: now, patience: patience}
 	c.runs.Before = c.pause
-	// NewWithEvict returns an error only for a size below 1.
-	c.responses, _ = lru.NewWithEvict(int(room/headSize), func(_ cacheKey, old *cached) { c.room.Add(old.size()) })
 	return c
 }
 

@@ -51,7 +51,7 @@ type Dashboards struct {
 // New returns a Dashboards. Redis and the events service may be down during the call.
 func New(o Options) *Dashboards {
 	return &Dashboards{
-		cache:   newCache(o.Fetch, newBackup(o.Redis, o.RoomInRedis, o.Secret, o.Now), o.Room, o.Now, cmp.Or(o.Patience, Patience)),
+		cache:   newCache(o.Fetch, newBackup(o.Redis, o.RoomInRedis, o.Secret, o.Now), int(o.Room), o.Now, cmp.Or(o.Patience, Patience)),
 		tickets: peer.PasswordTickets(o.Secret, o.Now), missing: o.Missing, log: o.Log,
 	}
 }

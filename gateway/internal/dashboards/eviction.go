@@ -30,14 +30,11 @@ func (c *cache) store(key cacheKey, fresh *cached, replace bool) {
 	if fresh.Status != http.StatusOK {
 		return
 	}
-	c.responses.Add(key, fresh)
-	for room := c.room.Add(-fresh.size()); room < 0; room = c.room.Load() {
-		c.responses.RemoveOldest()
-	}
+	c.responses.Add(key, fresh, fresh.size())
 }
 
 // size returns the approximate memory of a cached response, in bytes.
-func (r *cached) size() int64 {
+func (r *cached) size() int {
 	size := headSize + cap(r.Body)
 	for name, values := range r.Header {
 		size += len(name)
@@ -45,7 +42,7 @@ func (r *cached) size() int64 {
 			size += len(value)
 		}
 	}
-	return int64(size)
+	return size
 }
 
 func (r *cached) use() {

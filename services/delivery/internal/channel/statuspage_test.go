@@ -18,7 +18,7 @@ import (
 // bodyAsStatuspage returns the body about a change for a webhook with the format statuspage, and its members.
 func bodyAsStatuspage(t *testing.T, change topic.EventChange, components []topic.Component, ask PageStatus) ([]byte, map[string]any) {
 	t.Helper()
-	hook := webhook{states: &pageStates{ask: ask, known: map[pageStateKey]pageState{}}}
+	hook := webhook{states: newPageStates(ask)}
 	to := topic.Destination{Dashboard: dashboard, Format: topic.FormatStatuspage}
 	body, _, err := hook.body(t.Context(), dispatch.Message{Change: &dispatch.Snapshot{EventChange: change}, To: &to, Components: components})
 	if err != nil {
@@ -88,9 +88,9 @@ func TestWhatAMessageDoesNotKnowIsNull(t *testing.T) {
 // The messages of a change ask once for the state of a dashboard, and the next change asks again.
 func TestTheMessagesOfAChangeShareTheStateOfAPage(t *testing.T) {
 	var asked atomic.Int64
-	states := &pageStates{known: map[pageStateKey]pageState{}, ask: func(_ context.Context, organization, dashboard string) (topic.PageStatus, error) {
+	states := newPageStates(func(_ context.Context, organization, dashboard string) (topic.PageStatus, error) {
 		return topic.PageStatus{Indicator: fmt.Sprint(organization, dashboard, asked.Add(1))}, nil
-	}}
+	})
 	first, second := topic.EventChange{ID: "1", Organization: "o"}, topic.EventChange{ID: "2", Organization: "o"}
 	for range 10 {
 		if got := states.present(t.Context(), &first, "d").Indicator; got != "od1" {

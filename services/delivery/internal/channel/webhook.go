@@ -20,7 +20,7 @@ type webhook struct {
 }
 
 func newWebhook(caller *caller, o Options) webhook {
-	return webhook{caller, o.Locales, &pageStates{ask: o.Status, known: map[pageStateKey]pageState{}}}
+	return webhook{caller, o.Locales, newPageStates(o.Status)}
 }
 
 // Send makes one attempt. The id is the same for all retries. The body is the same too, unless the endpoint, its dashboard, the

@@ -46,11 +46,18 @@ type Store interface {
 
 // Logs reads the delivery log and the progress of deliveries, and deletes old logs.
 type Logs struct {
+	Options
+	recents recents
+}
+
+// Options are what Logs uses.
+type Options struct {
 	Store Store
 	// EventState returns fault.NotFound if the organization has no event with the id.
 	EventState func(ctx context.Context, organization, id string) (topic.EventState, error)
 	Now        func() time.Time
 	Log        *slog.Logger
-
-	recents recents
 }
+
+// New returns Logs.
+func New(o Options) *Logs { return &Logs{Options: o, recents: newRecents()} }

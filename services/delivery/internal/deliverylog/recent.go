@@ -2,8 +2,9 @@ package deliverylog
 
 import (
 	"context"
-	"sync"
 	"time"
+
+	lru "github.com/hashicorp/golang-lru/v2"
 
 	"github.com/bellbuoy/bellbuoy/libs/coalesce"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
@@ -37,11 +38,15 @@ const (
 	maxCount   = 5 * time.Second // limit for one call of count
 )
 
-// recents keeps the last result of each organization, because every open overview requests it again and again.
+// recents caches the last result of each organization, because every open overview requests it again and again.
 type recents struct {
 	runs coalesce.Group[struct{}, Recent]
-	mu   sync.Mutex
-	kept map[string]keptCounts
+	kept *lru.Cache[string, keptCounts]
+}
+
+func newRecents() recents {
+	kept, _ := lru.New[string, keptCounts](keptRecent) // fails only for a size below 1
+	return recents{kept: kept}
 }
 
 type keptCounts struct {
@@ -76,22 +81,11 @@ func (l *Logs) count(ctx context.Context, organization string) (Recent, error) {
 		}
 		out.Channels[channel] = counts
 	}
-	l.recents.keep(organization, keptCounts{out, l.Now().Add(max(keepRecent, recentRest*time.Since(began)))})
+	l.recents.kept.Add(organization, keptCounts{out, l.Now().Add(max(keepRecent, recentRest*time.Since(began)))})
 	return out, nil
 }
 
 func (r *recents) get(organization string, now time.Time) (Recent, bool) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	found, is := r.kept[organization]
+	found, is := r.kept.Get(organization)
 	return found.Recent, is && now.Before(found.until)
-}
-
-func (r *recents) keep(organization string, counts keptCounts) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.kept == nil || len(r.kept) >= keptRecent {
-		r.kept = make(map[string]keptCounts)
-	}
-	r.kept[organization] = counts
 }

@@ -38,7 +38,7 @@ func TestOverviewsShareACountOfTheirOrganization(t *testing.T) {
 	}{{0, 12}, {time.Second, 2}} {
 		synctest.Test(t, func(t *testing.T) {
 			store := &countedStore{takes: c.takes, calls: map[string]int{}}
-			logs := &Logs{Store: store, Now: time.Now}
+			logs := New(Options{Store: store, Now: time.Now})
 			var overviews sync.WaitGroup
 			for i := range 100 {
 				overviews.Go(func() {

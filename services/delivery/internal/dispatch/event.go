@@ -2,18 +2,17 @@ package dispatch
 
 import (
 	"context"
-	"maps"
 	"slices"
-	"sync"
 	"time"
 
+	"github.com/bellbuoy/bellbuoy/libs/cache"
 	"github.com/bellbuoy/bellbuoy/libs/failurelog"
 	"github.com/bellbuoy/bellbuoy/libs/fault"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
 
 const (
-	stateKept    = time.Second     // how long the state of an event is cached
+	stateLife    = time.Second     // how long the state of an event is cached
 	stateTimeout = 2 * time.Second // default of Parts.StateTimeout
 	maxStates    = 10_000
 )
@@ -38,17 +37,10 @@ type eventStates struct {
 	events  Events
 	timeout time.Duration // time limit of one request
 	outages *failurelog.Log
-
-	mu    sync.Mutex
-	known map[eventKey]eventState
+	known   *cache.Recent[eventKey, *topic.EventState]
 }
 
 type eventKey struct{ organization, event string }
-
-type eventState struct {
-	requestedAt time.Time
-	get         func() *topic.EventState
-}
 
 // of returns the state of m's event. It returns nil if m has no stored row (it did not wait for a retry), or if the row
 // has no event. It also returns nil if the events service does not respond. The message is then sent, because
@@ -57,18 +49,8 @@ func (e *eventStates) of(m *member) *topic.EventState {
 	if m.row == nil || m.row.EventID == "" {
 		return nil
 	}
-	key, now := eventKey{m.shard.organization, m.row.EventID}, time.Now()
-	e.mu.Lock()
-	state := e.known[key]
-	if now.Sub(state.requestedAt) > stateKept {
-		if len(e.known) >= maxStates {
-			maps.DeleteFunc(e.known, func(_ eventKey, other eventState) bool { return now.Sub(other.requestedAt) > stateKept })
-		}
-		state = eventState{now, sync.OnceValue(func() *topic.EventState { return e.fetch(m.shard.trace, key) })}
-		e.known[key] = state
-	}
-	e.mu.Unlock()
-	return state.get()
+	key := eventKey{m.shard.organization, m.row.EventID}
+	return e.known.Get(key, func() *topic.EventState { return e.fetch(m.shard.trace, key) })
 }
 
 func (e *eventStates) fetch(ctx context.Context, key eventKey) *topic.EventState {

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/bellbuoy/bellbuoy/libs/cache"
 	"github.com/bellbuoy/bellbuoy/libs/failurelog"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 	"github.com/bellbuoy/bellbuoy/services/delivery/internal/deliverylog"
@@ -91,7 +92,7 @@ func NewSender(parts Parts) *Sender {
 		paces:     paces{known: make(map[sharedLimit]pace), owned: make(map[int]time.Time)},
 		tasks:     make(chan task),
 		snapshots: newSnapshots(parts.Store),
-		events:    &eventStates{events: parts.Events, timeout: cmp.Or(parts.StateTimeout, stateTimeout), outages: parts.outages, known: make(map[eventKey]eventState)},
+		events:    &eventStates{events: parts.Events, timeout: cmp.Or(parts.StateTimeout, stateTimeout), outages: parts.outages, known: cache.NewRecent[eventKey, *topic.EventState](stateLife, maxStates, time.Now)},
 		work:      work, interrupt: interrupt,
 	}
 	s.idle = make(chan struct{}, cap(s.slots.Fast))

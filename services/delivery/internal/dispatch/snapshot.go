@@ -6,6 +6,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/bellbuoy/bellbuoy/libs/cache"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
 
@@ -21,7 +22,7 @@ type Snapshot struct {
 	Notice            *topic.Notice // nil: a change of an event
 	To                string        // Content.To
 
-	texts  *sizedCache[textKey, any] // shared by all changes; nil in tests
+	texts  *cache.Sized[textKey, any] // shared by all changes; nil in tests
 	mu     sync.Mutex
 	logged map[int64]struct{} // keys of requests that are stored
 }
@@ -59,12 +60,12 @@ func Rendered[T any](s *Snapshot, key string, size func(T) int, render func() (T
 	}
 	s.mu.Lock() // so that a text is rendered once
 	defer s.mu.Unlock()
-	if text, found := s.texts.get(textKey{s.ID, key}); found {
+	if text, found := s.texts.Get(textKey{s.ID, key}); found {
 		return text.(T), nil
 	}
 	text, err := render()
 	if err == nil {
-		s.texts.getOrAdd(textKey{s.ID, key}, text, len(key)+size(text))
+		s.texts.GetOrAdd(textKey{s.ID, key}, text, len(key)+size(text))
 	}
 	return text, err
 }
@@ -90,17 +91,17 @@ func componentsFor(change *topic.EventChange, to *topic.Destination, state *topi
 // snapshots is a cache of the changes that are being sent.
 type snapshots struct {
 	store Store
-	byID  *sizedCache[string, *Snapshot]
-	texts *sizedCache[textKey, any]
+	byID  *cache.Sized[string, *Snapshot]
+	texts *cache.Sized[textKey, any]
 }
 
 func newSnapshots(store Store) *snapshots {
-	return &snapshots{store, newSizedCache[string, *Snapshot](snapshotBytes), newSizedCache[textKey, any](textBytes)}
+	return &snapshots{store, cache.NewSized[string, *Snapshot](snapshotBytes, nil), cache.NewSized[textKey, any](textBytes, nil)}
 }
 
 // get returns the change. The error is fault.NotFound if the change was deleted.
 func (s *snapshots) get(ctx context.Context, id string) (*Snapshot, error) {
-	if found, is := s.byID.get(id); is {
+	if found, is := s.byID.Get(id); is {
 		return found, nil
 	}
 	content, err := s.store.Content(ctx, id)
@@ -108,7 +109,7 @@ func (s *snapshots) get(ctx context.Context, id string) (*Snapshot, error) {
 		return nil, err
 	}
 	snapshot := &Snapshot{EventChange: content.change(), Notice: content.Notice, To: content.To, texts: s.texts}
-	return s.byID.getOrAdd(id, snapshot, bytesOf(&snapshot.EventChange)), nil
+	return s.byID.GetOrAdd(id, snapshot, bytesOf(&snapshot.EventChange)), nil
 }
 
 // bytesOf returns the approximate size of a change in memory.

@@ -98,24 +98,20 @@ func TestTheCachesOfChangesAndTextsAreBounded(t *testing.T) {
 			}
 		}
 		var kept, texts int
-		for _, s := range cache.byID.values.Values() {
-			kept += sizes[s.value.ID]
+		for _, id := range cache.byID.Keys() {
+			kept += sizes[id]
 		}
-		for _, text := range cache.texts.values.Values() {
-			texts += len(text.value.([]byte))
+		for _, key := range cache.texts.Keys() {
+			text, _ := cache.texts.Peek(key)
+			texts += len(text.([]byte))
 		}
-		if kept > snapshotBytes || kept != cache.byID.bytes || texts > textBytes || cache.texts.bytes > textBytes {
-			t.Fatalf("%d bytes of changes, counted as %d, %d of texts, counted as %d", kept, cache.byID.bytes, texts, cache.texts.bytes)
+		if kept > snapshotBytes || kept != cache.byID.Size() || texts > cache.texts.Size() || cache.texts.Size() > textBytes {
+			t.Fatalf("%d bytes of changes, counted as %d, %d of texts, counted as %d", kept, cache.byID.Size(), texts, cache.texts.Size())
 		}
 	}
 	again, err := cache.get(t.Context(), "99")
 	if err != nil || again != all[99] {
 		t.Error("the last change is not in the cache")
-	}
-	cache.byID.values.Purge()
-	cache.texts.values.Purge()
-	if cache.byID.bytes != 0 || cache.texts.bytes != 0 {
-		t.Errorf("%d and %d bytes after all were evicted", cache.byID.bytes, cache.texts.bytes)
 	}
 }
 

@@ -125,7 +125,7 @@ func TestARecipientWhoseMessageIsStoredMeanwhileIsNeverExplainedByItsSettings(t 
 			s := &steps{reads: before}
 			who := subscribed{id: recipient}
 			p := NewPlanner(Parts{
-				Store: s, Logs: &deliverylog.Logs{Store: progressOfSteps{steps: s}, EventState: who.EventState, Now: time.Now}, Now: time.Now,
+				Store: s, Logs: deliverylog.New(deliverylog.Options{Store: progressOfSteps{steps: s}, EventState: who.EventState, Now: time.Now}), Now: time.Now,
 				Explainers: map[topic.RecipientService]Explainer{topic.Integrations: who}, Events: who,
 			})
 			found, err := p.Why(t.Context(), WhyQuery{Organization: "o", EventID: "e", Channel: topic.Webhook, URLHash: "h"})

@@ -86,7 +86,10 @@ type Catalog struct {
 // New returns a catalog. now returns the time in UTC, in whole milliseconds. platform is the hosts of the platform, in
 // lower case. No dashboard may have one of these hosts as a custom domain.
 func New(store Store, others OtherServices, published Published, now func() time.Time, platform ...string) *Catalog {
-	return &Catalog{store: store, others: others, published: published, now: now, platform: platform, process: topic.NewID(), importing: make(chan struct{}, importsAtOnce)}
+	return &Catalog{
+		store: store, others: others, published: published, now: now, platform: platform, process: topic.NewID(),
+		placements: newPlacementCache(), importing: make(chan struct{}, importsAtOnce),
+	}
 }
 
 // runLimit is the timeout of a shared run. A shared run does not end when the request of its first caller ends.

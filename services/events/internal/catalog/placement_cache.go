@@ -2,8 +2,8 @@ package catalog
 
 import (
 	"context"
-	"sync"
 
+	"github.com/bellbuoy/bellbuoy/libs/cache"
 	"github.com/bellbuoy/bellbuoy/libs/find"
 )
 
@@ -13,11 +13,13 @@ const maxHeld = 1 << 20
 
 // placementCache caches, for each dashboard, the ids of the components on it and the version of the dashboard. A
 // dashboard record grows with its components, so reading it for each request would make requests slower with every
-// component. The zero value is an empty cache.
+// component.
 type placementCache struct {
-	mu         sync.Mutex
-	dashboards map[string]heldComponents
-	size       int
+	dashboards *cache.Sized[string, heldComponents]
+}
+
+func newPlacementCache() placementCache {
+	return placementCache{cache.NewSized[string, heldComponents](maxHeld, nil)}
 }
 
 // heldComponents is the ids of the components on one version of a dashboard. The map never changes.
@@ -26,17 +28,12 @@ type heldComponents struct {
 	components map[string]bool
 }
 
-// size returns the part of maxHeld that the dashboard uses.
-func (h heldComponents) size() int { return 1 + len(h.components) }
-
 // cached returns, by the key of the dashboard, the components of the dashboards that are cached in their present version.
 // stale has the keys of the other dashboards. The value of each row is the present version of its dashboard.
 func (p *placementCache) cached(rows []find.Row) (components map[string]map[string]bool, stale []string) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
 	components = make(map[string]map[string]bool, len(rows))
 	for _, row := range rows {
-		if known, there := p.dashboards[row.Key]; there && known.version == row.Values[0] {
+		if known, there := p.dashboards.Get(row.Key); there && known.version == row.Values[0] {
 			components[row.Key] = known.components
 		} else {
 			stale = append(stale, row.Key)
@@ -45,26 +42,14 @@ func (p *placementCache) cached(rows []find.Row) (components map[string]map[stri
 	return components, stale
 }
 
-// remember caches the components of a dashboard and returns them. If they do not fit into the cache, it first empties the
-// cache.
+// remember caches the components of a dashboard and returns them. A concurrent call may replace them by those of an earlier
+// version, which cached then does not return.
 func (p *placementCache) remember(d *Dashboard) map[string]bool {
 	components := make(map[string]bool, len(d.Components))
 	for _, placement := range d.Components {
 		components[placement.ComponentID] = true
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.dashboards[d.ID].version > d.Version {
-		return components // another call has cached a later version meanwhile
-	}
-	if former, there := p.dashboards[d.ID]; there {
-		p.size -= former.size()
-	}
-	now := heldComponents{d.Version, components}
-	if p.size += now.size(); p.dashboards == nil || p.size > maxHeld {
-		p.dashboards, p.size = map[string]heldComponents{}, now.size()
-	}
-	p.dashboards[d.ID] = now
+	p.dashboards.Add(d.ID, heldComponents{d.Version, components}, 1+len(components))
 	return components
 }
 

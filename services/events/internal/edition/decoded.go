@@ -4,7 +4,7 @@ import (
 	"slices"
 	"sync"
 
-	lru "github.com/hashicorp/golang-lru/v2"
+	"github.com/bellbuoy/bellbuoy/libs/cache"
 )
 
 // decodedEdition is an edition with its decoded state. It is never changed.
@@ -45,14 +45,13 @@ const (
 // decodedEditions caches the editions that the process has made or read recently.
 type decodedEditions struct {
 	mu   sync.Mutex // held while the cache is changed
-	byID *lru.Cache[string, *decodedEdition]
+	byID *cache.Sized[string, *decodedEdition]
 	of   map[string][]*decodedEdition // by dashboard, in the order of add
-	size int
 }
 
 func newDecodedEditions() *decodedEditions {
 	d := &decodedEditions{of: make(map[string][]*decodedEdition)}
-	d.byID, _ = lru.NewWithEvict(maxDecoded/headSize, func(_ string, old *decodedEdition) { d.forget(old) }) // fails only for a size below 1
+	d.byID = cache.NewSized(maxDecoded, func(_ string, old *decodedEdition) { d.forget(old) })
 	return d
 }
 
@@ -67,17 +66,12 @@ func (d *decodedEditions) add(fresh *decodedEdition) {
 			d.byID.Remove(old.ID)
 		}
 	}
-	d.size += fresh.size()
 	d.of[fresh.DashboardID] = append(d.of[fresh.DashboardID], fresh)
-	d.byID.Add(fresh.ID, fresh)
-	for d.size > maxDecoded && d.byID.Len() > 1 {
-		d.byID.RemoveOldest()
-	}
+	d.byID.Add(fresh.ID, fresh, fresh.size())
 }
 
-// forget updates size and of after an edition was removed from byID.
+// forget removes an edition from its dashboard's list after it was removed from byID.
 func (d *decodedEditions) forget(old *decodedEdition) {
-	d.size -= old.size()
 	rest := slices.DeleteFunc(d.of[old.DashboardID], func(e *decodedEdition) bool { return e == old })
 	if d.of[old.DashboardID] = rest; len(rest) == 0 {
 		delete(d.of, old.DashboardID)

@@ -27,16 +27,16 @@ func TestTextsAreKeptByTheirFormat(t *testing.T) {
 // A text in use is rendered once. The store stays small, and drops the texts that are not used.
 func TestATextInUseIsRenderedOnce(t *testing.T) {
 	renders := map[string]int{}
-	store := rendered{limit: 100, render: func(text catalog.Rich) string {
+	store := newRendered(func(text catalog.Rich) string {
 		renders[text.Text]++
 		return text.Text
-	}}
+	}, 10*entrySize)
 	store.of(unmarked("unused"))
 	for n := range 1000 {
 		store.of(unmarked("used"))
 		store.of(unmarked(strconv.Itoa(n)))
-		if kept := len(store.recent) + len(store.former); kept > 60 {
-			t.Fatalf("%d texts are kept", kept)
+		if size := store.results.Size(); size > 10*entrySize {
+			t.Fatalf("the texts have %d bytes", size)
 		}
 	}
 	store.of(unmarked("unused"))
@@ -46,7 +46,7 @@ func TestATextInUseIsRenderedOnce(t *testing.T) {
 }
 
 func TestManyGoroutinesMayRenderTexts(t *testing.T) {
-	store := rendered{limit: 50, render: catalog.Rich.HTML}
+	store := newRendered(catalog.Rich.HTML, 10*entrySize)
 	var group sync.WaitGroup
 	for range 4 {
 		group.Go(func() {
