@@ -38,12 +38,17 @@ func (e *Engine) UndoEvents(ctx context.Context, runID string) (UndoneEvents, er
 	return undone, err
 }
 
+// UndoOrder returns the kinds of outcomes in the order in which Undo takes them back.
+func UndoOrder() []string {
+	return []string{"alias", "subscriber", "endpoint", "placement", "component", "dashboard"}
+}
+
 // Undo deletes what the import has created, and restores what it has updated, unless a member has changed the record
 // after the import. outcomes are those of Write for which Undoable returns true. Undo may be repeated, also with a part of the
 // outcomes, if the dashboards come last. A record that is missing counts as gone. Undo calls report for each outcome.
 func (e *Engine) Undo(ctx context.Context, outcomes []Outcome, report func(Undone)) error {
 	ordered := slices.Clone(outcomes)
-	order := []string{"alias", "subscriber", "endpoint", "placement", "component", "dashboard"}
+	order := UndoOrder()
 	slices.SortStableFunc(ordered, func(a, b Outcome) int { return slices.Index(order, a.Kind) - slices.Index(order, b.Kind) })
 	for at := 0; at < len(ordered); at++ {
 		if err := ctx.Err(); err != nil {

@@ -84,7 +84,7 @@ func (c *undoCommand) Run(ctx context.Context) error {
 			done = append(done, transfer.JournalLine{Outcome: transfer.Outcome{Kind: u.Outcome.Kind, Key: u.Outcome.Key, DashboardID: u.Outcome.DashboardID, Dashboard: u.Outcome.Dashboard, Status: transfer.TakenBack}})
 		})
 		err = errors.Join(err, f.append(done...))
-		for _, kind := range []string{"alias", "subscriber", "endpoint", "placement", "component", "dashboard"} {
+		for _, kind := range transfer.UndoOrder() {
 			if gone[kind]+stay[kind] > 0 {
 				rows = append(rows, []string{kind, strconv.Itoa(gone[kind]), strconv.Itoa(stay[kind])})
 				deleted, kept = deleted+gone[kind], kept+stay[kind]

@@ -160,7 +160,8 @@ func (r moveResult) LostText() string {
 	return text.String()
 }
 
-// finish adds the forms of the next steps.
+// finish adds the forms of the next steps. Without script they name the whole plan before the first write, so that an undo finds
+// what a request has written whose response was lost. Such an undo may take a record that a member has made since the plan.
 func (r *moveResult) finish(form *forms.Form, text string, state transfer.State, done, all int) {
 	hidden := func(to *forms.Form, name string, values ...string) {
 		to.Fields = append(to.Fields, &forms.Field{Kind: forms.Hidden, Name: name, Values: values})

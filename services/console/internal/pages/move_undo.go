@@ -122,7 +122,8 @@ func (v *visit) undo(form *forms.Form, outcomes, planned []transfer.Outcome) *un
 			outcomes, planned = append(outcomes, found...), nil
 		}
 	}
-	slices.SortStableFunc(outcomes, func(a, b transfer.Outcome) int { return undoOrder(a) - undoOrder(b) })
+	order := transfer.UndoOrder() // dashboards come last
+	slices.SortStableFunc(outcomes, func(a, b transfer.Outcome) int { return slices.Index(order, a.Kind) - slices.Index(order, b.Kind) })
 	for len(outcomes) > 0 && left == 0 && failed == nil && time.Now().Before(deadline) {
 		n := min(mostUndone, len(outcomes))
 		failed = engine.Undo(ctx, outcomes[:n], func(u transfer.Undone) {
@@ -144,11 +145,6 @@ func (v *visit) undo(form *forms.Form, outcomes, planned []transfer.Outcome) *un
 	result.Next = forms.New(movePath+"/undo", "Go on",
 		&forms.Field{Kind: forms.Hidden, Name: "run", Values: []string{form.Value("run")}}, &forms.Field{Kind: forms.Hidden, Name: "record", Values: []string{recordOf(outcomes, false) + recordOf(planned, true)}})
 	return result
-}
-
-// undoOrder returns the place of an outcome in the order of an undo: dashboards come last.
-func undoOrder(o transfer.Outcome) int {
-	return slices.Index([]string{"alias", "subscriber", "endpoint", "placement", "component", "dashboard"}, o.Kind)
 }
 
 // recordOf returns the outcomes that an undo needs, as lines of the file of a run.
