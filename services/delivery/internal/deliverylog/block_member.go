@@ -14,7 +14,8 @@ import (
 // and numbers, must increase memberFormat, and the method each must still read all formats that were stored.
 const memberFormat = 1
 
-// blockMember holds the columns of a delivery that are not in Block.Common. texts and numbers list them for pack and each.
+// blockMember holds the columns of a delivery that are not in Block.Common. texts and numbers list them for pack and each. It is
+// packed by hand, because compressed JSON took a third more of the processor for a delivery, for two thirds of the bytes.
 type blockMember struct {
 	recipient, urlHash, urlDisplay string
 	dashboard                      int64 // index in Block.Dashboards
