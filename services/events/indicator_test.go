@@ -8,8 +8,6 @@ import (
 
 	"github.com/bellbuoy/bellbuoy/libs/apitest"
 	"github.com/bellbuoy/bellbuoy/libs/find"
-	"github.com/bellbuoy/bellbuoy/libs/topic"
-	"github.com/bellbuoy/bellbuoy/services/events/internal/edition"
 )
 
 // indicators returns the indicator of the dashboard of organization a, in the list and as the public file shows it.
@@ -35,23 +33,6 @@ func TestTheIndicatorOfADashboardIsThatOfItsFiles(t *testing.T) {
 		if listed, public := p.indicators(); listed != step.want || public != step.want {
 			t.Errorf("%s: the list has %q, the file %q, want %q", step.impact, listed, public, step.want)
 		}
-	}
-}
-
-// TestTheIndicatorOfAPageOfAFormerVersionIsThatOfItsEdition removes the indicator from the stored page.
-func TestTheIndicatorOfAPageOfAFormerVersionIsThatOfItsEdition(t *testing.T) {
-	p := start(t, startBroker(t))
-	component := p.must(201, "app admin a", "POST", "/app/components", `{"name": "API"}`)["component"].(map[string]any)["id"].(string)
-	p.must(201, "app event a", "POST", "/app/events", `{"type": "incident", "title": "x", "affectedComponents": [{"componentId": "`+component+`", "impact": "major_outage"}]}`)
-	_, err := p.records().Pages.Update(t.Context(), dashA, func(page *edition.PublishedPage) ([]topic.Message, error) {
-		page.Indicator, page.ExpiresAt = "", new(p.now().Add(time.Hour))
-		return nil, nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if listed, _ := p.indicators(); listed != "critical" {
-		t.Errorf("the list has %q", listed)
 	}
 }
 
