@@ -525,7 +525,7 @@ func TestASubjectOf250CharactersArrivesCompleteInEveryScript(t *testing.T) {
 		w.mail(s, func(c *topic.EventChange) { c.Notify[topic.Email] = topic.Wording{Subject: subject} })
 	}
 	mails, _, _ := office.got()
-	for i, want := range []string{longest, longest + "…"} {
+	for i, want := range []string{longest, strings.TrimSuffix(longest, "😀") + "…"} {
 		got, err := new(mime.WordDecoder).DecodeHeader(mails[i].header.Get("Subject"))
 		if err != nil || got != want {
 			t.Errorf("%v: the subject is %q, want %q", err, got, want)
