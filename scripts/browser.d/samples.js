@@ -27,7 +27,7 @@ function pagesOf(folder) {
   return Object.fromEntries(found.map((at) => {
     const [kind, below] = at.split('/');
     if (at === '.') return ['index', ''];
-    if (below === undefined || !['components', 'events', 'history'].includes(kind)) return [at.replace('/', '-'), at];
+    if (below === undefined || !['components', 'events', 'history'].includes(kind)) return [at.replaceAll('/', '-'), at];
     counts[kind] = (counts[kind] ?? 0) + 1;
     return [`${{ components: 'component', events: 'event', history: 'month' }[kind]}-${counts[kind]}`, at];
   }));
