@@ -275,7 +275,7 @@ func (r *run) keepComponent(ctx context.Context, c *lines.Component, there *comp
 			} else if err != nil {
 				return err
 			} else {
-				out.Mark = changed.Component.mark()
+				out.Was, out.Mark = out.Mark, changed.Component.mark()
 				there.ExternalRefs = changed.Component.ExternalRefs
 			}
 		}

@@ -232,7 +232,7 @@ func (r *run) keepDashboard(ctx context.Context, d *lines.Dashboard, found setti
 			case err != nil:
 				return err
 			default:
-				out.Mark = changed.Dashboard.mark()
+				out.Was, out.Mark = out.Mark, changed.Dashboard.mark()
 			}
 		}
 	}

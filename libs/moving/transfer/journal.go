@@ -29,8 +29,8 @@ func NewJournal() Journal {
 	return Journal{Written: map[string]Outcome{}, Planned: map[string]Outcome{}}
 }
 
-// Add adds a line. If the run has updated a record that it had written before, the former line stays, with the Mark of the
-// new one: an undo restores the state before the run, and compares the record with the state that the run has left.
+// Add adds a line. If the run has updated a record that it had written before, Add combines both lines: an undo restores the
+// state before the run, and compares the record with the state that the run has left.
 func (j *Journal) Add(l JournalLine) {
 	name := l.Name()
 	former, written := j.Written[name]
@@ -39,24 +39,35 @@ func (j *Journal) Add(l JournalLine) {
 		j.Done = true
 	case l.Kind == "undone":
 		j.Undone = true
-	case l.Planned:
+	case l.Status == TakenBack:
+		delete(j.Written, name)
+		delete(j.Planned, name)
+	case l.Planned: // the record does not exist now
 		j.Planned[name] = l.Outcome
-	case written && former.Undoable() && l.Status == Updated:
-		if l.Undoable() {
-			former.Mark = newerMark(former.Mark, l.Mark)
-			j.Written[name] = former
-		}
+		delete(j.Written, name)
+	case written && former.Undoable() && l.Status == Updated && l.ID == former.ID:
+		j.Written[name] = former.again(l.Outcome)
 	default:
 		j.Written[name] = l.Outcome
 	}
 }
 
-// newerMark returns the mark of an update, with the mark of the content of a dashboard that the run has created before.
-func newerMark(former, newer string) string {
-	if _, content, has := strings.Cut(former, "+"); has && !strings.Contains(newer, "+") {
-		return newer + "+" + content
+// again returns the outcome of a record that the run has written as o says, and then updated. If somebody else has changed the
+// record between, again returns o, so that Undo keeps the record.
+func (o Outcome) again(update Outcome) Outcome {
+	settings, content, hasContent := strings.Cut(o.Mark, "+")
+	if !update.Undoable() || update.Was != settings {
+		return o
 	}
-	return newer
+	if o.Mark = update.Mark; hasContent {
+		o.Mark += "+" + content
+	}
+	var members, first map[string]any
+	if o.Status == Updated && remarshal(update.Before, &members) == nil && remarshal(o.Before, &first) == nil {
+		maps.Copy(members, first)
+		o.Before = members
+	}
+	return o
 }
 
 // Undoable returns the written records that an undo needs, by name.

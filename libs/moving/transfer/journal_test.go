@@ -35,21 +35,25 @@ func names(all []transfer.Outcome) string {
 func TestARecordThatARunWritesTwiceIsTakenBackAsOne(t *testing.T) {
 	journal := journalOf(t, `{"kind":"component","key":"a","status":"created","planned":true}
 {"kind":"component","key":"a","status":"created","id":"1","mark":"1"}
-{"kind":"component","key":"a","status":"updated","id":"1","mark":"2","before":{"name":"First"}}
-{"kind":"component","key":"b","status":"updated","id":"2","mark":"5","before":{"name":"Second"}}
-{"kind":"component","key":"b","status":"updated","id":"2","mark":"6","before":{"name":"Third"}}
+{"kind":"component","key":"a","status":"updated","id":"1","was":"1","mark":"2","before":{"name":"First"}}
+{"kind":"component","key":"b","status":"updated","id":"2","was":"4","mark":"5","before":{"name":"Second"}}
+{"kind":"component","key":"b","status":"updated","id":"2","was":"5","mark":"6","before":{"name":"Third","description":"d"}}
 {"kind":"dashboard","key":"e","status":"created","id":"5","mark":"settings+content"}
-{"kind":"dashboard","key":"e","status":"updated","id":"5","mark":"others","before":{"name":"First"}}
+{"kind":"dashboard","key":"e","status":"updated","id":"5","was":"settings","mark":"others","before":{"name":"First"}}
 {"kind":"component","key":"f","status":"created","id":"6","mark":"1"}
 {"kind":"component","key":"f","status":"created","id":"7","mark":"1"}
+{"kind":"component","key":"g","status":"created","id":"8","mark":"1"}
+{"kind":"component","key":"g","status":"updated","id":"8","was":"2","mark":"3","before":{"name":"A member's"}}
+{"kind":"component","key":"h","status":"created","id":"9","mark":"1"}
+{"kind":"component","key":"h","status":"updated","id":"10","was":"1","mark":"2","before":{"name":"Another component"}}
 {"kind":"subscriber","key":"c","status":"updated","id":"3"}
 {"kind":"event","key":"d","status":"created","id":"4"}
 `)
 	undoable := journal.Undoable()
-	if got := names(undoable); got != "component a created 1 2, component b updated 2 6, component f created 7 1, dashboard e created 5 others+content" {
+	if got := names(undoable); got != "component a created 1 2, component b updated 2 6, component f created 7 1, component g created 8 1, component h updated 10 2, dashboard e created 5 others+content" {
 		t.Fatalf("an undo needs %s", got)
 	}
-	if before, _ := json.Marshal(undoable[1].Before); string(before) != `{"name":"Second"}` {
+	if before, _ := json.Marshal(undoable[1].Before); string(before) != `{"description":"d","name":"Second"}` {
 		t.Errorf("an undo restores %s", before)
 	}
 	if left := journal.Unsettled(); len(left) > 0 {
@@ -70,6 +74,19 @@ func TestARecordThatWasTakenBackIsNotTakenBackAgain(t *testing.T) {
 	journal.Add(transfer.JournalLine{Outcome: transfer.Outcome{Kind: "undone"}})
 	if !journal.Undone {
 		t.Error("the run is not undone")
+	}
+}
+
+// A member has deleted the record, or an undo, and the run is about to create it again when it is killed.
+func TestARecordThatIsPlannedAgainIsUnsettled(t *testing.T) {
+	for _, end := range []string{"", `{"kind":"component","key":"a","status":"undone"}` + "\n"} {
+		journal := journalOf(t, `{"kind":"component","key":"a","status":"created","planned":true}
+{"kind":"component","key":"a","status":"created","id":"1","mark":"1"}
+`+end+`{"kind":"component","key":"a","status":"created","planned":true}
+`)
+		if written, left := names(journal.Undoable()), names(journal.Unsettled()); written != "" || left != "component a created" {
+			t.Errorf("an undo needs %q, and unsettled are %q", written, left)
+		}
 	}
 }
 

@@ -146,6 +146,7 @@ type Outcome struct {
 	Dashboard   string `json:"dashboard,omitempty"`   // key of this dashboard, which may have no id in a plan
 	Channel     string `json:"channel,omitempty"`     // channel of a subscriber or endpoint
 	Mark        string `json:"mark,omitempty"`        // state of the record after the write; Undo keeps a record that has another state
+	Was         string `json:"was,omitempty"`         // state of an updated record before the write
 	Before      any    `json:"before,omitempty"`      // body of the PATCH that restores an updated record
 	Find        string `json:"find,omitempty"`        // slug, hash of the URL or addressMark, by which Settle finds a dashboard, endpoint or subscriber
 	// Since is set for a dashboard or endpoint if no response says that the run has created the record. Then Undo keeps a

@@ -186,7 +186,9 @@ func (f *runFile) plan(outcomes []transfer.Outcome) error {
 	var records []any
 	now := time.Now().UTC().Truncate(time.Millisecond)
 	for _, o := range outcomes {
-		if _, known := f.Planned[o.Name()]; o.Status != transfer.Created || o.Kind == "event" || known {
+		_, planned := f.Planned[o.Name()]
+		_, written := f.Written[o.Name()]
+		if o.Status != transfer.Created || o.Kind == "event" || planned && !written {
 			continue
 		}
 		if o.Since != nil { // others could create the record while the plan was made

@@ -46,11 +46,11 @@
       if (o.kind === 'placement' && o.status === 'unchanged') continue; // it belongs to a component that is counted
       if (work === 'plan') {
         planned.set(name, o);
-        (plans[at] ??= new Map()).set(name, o);
+        (plans[at] ??= new Map()).set(name, [o, performance.now()]);
       }
       const before = outcomes.get(name);
-      if (!before || !kept(before) || o.status === 'created') outcomes.set(name, o);
-      else if (o.status === 'updated') outcomes.set(name, again(before, o));
+      if (!before || !kept(before)) outcomes.set(name, o);
+      else if (kept(o)) outcomes.set(name, again(before, o));
       if (work === 'write' && o.kind === 'dashboard' && o.status === 'created') state.made = { ...state.made, [o.id]: true };
     }
     if (work === 'write') store(got.outcomes ?? []);
@@ -104,10 +104,13 @@
   const undoable = () => [...[...outcomes.values()].filter(kept),
     ...[...begun].filter(([name]) => !outcomes.has(name)).map(([, o]) => ({ ...o, planned: true }))];
   const jsonLines = (records) => records.map((line) => `${JSON.stringify(line)}\n`).join('');
-  // again returns the outcome of a record that the run has written before, and updated now, as Journal.Add of the command does.
+  // again returns the outcome of a record that the run has written as before says, and now as o says. It combines both as
+  // Outcome.again of the package transfer does.
   const again = (before, o) => {
-    const content = before.mark?.indexOf('+') ?? -1, mark = o.mark ?? '';
-    return o.before ? { ...before, mark: content >= 0 && !mark.includes('+') ? mark + before.mark.slice(content) : mark } : before;
+    if (o.status !== 'updated' || o.id !== before.id) return o;
+    const [settings, content] = (before.mark ?? '').split('+');
+    if (o.was !== settings) return before; // somebody else has changed the record between
+    return { ...before, mark: content === undefined ? o.mark : `${o.mark}+${content}`, ...before.before && { before: { ...o.before, ...before.before } } };
   };
   // recordsOf returns what an undo needs of the lines of the file of a run.
   const recordsOf = (text, id) => {
@@ -119,8 +122,7 @@
       if (o.kind === 'done') done = true;
       const before = found.get(name);
       if (o.status === 'undone') found.delete(name);
-      else if (kept(o) && (!before || before.planned || !o.planned && o.status === 'created')) found.set(name, o);
-      else if (kept(o) && !o.planned) found.set(name, again(before, o));
+      else if (kept(o)) found.set(name, before && !before.planned && !o.planned ? again(before, o) : o);
     }
     return [...found.values()].filter((o) => !o.planned || !done && o.status === 'created');
   };
@@ -144,7 +146,7 @@
   const recall = () => {
     try {
       const stored = JSON.parse(sessionStorage.getItem('import.run'));
-      return stored && { ...stored, records: recordsOf(storedNames().filter((name) => name !== 'import.run').map((name) => sessionStorage.getItem(name)).join(''), stored.runId) };
+      return stored && { ...stored, records: recordsOf(storedNames().filter((name) => name !== 'import.run').map((name) => sessionStorage.getItem(name)).join('') + (stored.done ? '{"kind":"done"}\n' : ''), stored.runId) };
     } catch {
       return null;
     }
@@ -158,10 +160,11 @@
     return !text || put(`${Date.now()}.${String(chunk++).padStart(6, '0')}`, text); // the names are in the order of time
   };
 
-  // declare stores what the next piece is about to create. A record of a later piece is not one of the run: until then, a member may create it.
+  // declare stores what the next piece is about to create. A record of a later piece is not one of the run: until then, a member
+  // may create it. The time of the platform is that of its response to the plan, and what has passed since.
   const declare = () => {
-    const now = new Date().toISOString();
-    const fresh = [...plans[at] ?? []].filter(([name, o]) => kept(o) && o.status === 'created' && !begun.has(name)).map(([name, o]) => [name, { ...o, since: o.since && now }]);
+    const now = (since, heard) => since && new Date(Date.parse(since) + performance.now() - heard).toISOString();
+    const fresh = [...plans[at] ?? []].filter(([name, [o]]) => kept(o) && o.status === 'created' && !begun.has(name)).map(([name, [o, heard]]) => [name, { ...o, since: now(o.since, heard) }]);
     for (const [name, o] of fresh) begun.set(name, o);
     store(fresh.map(([, o]) => ({ ...o, planned: true })));
   };
@@ -272,15 +275,16 @@
     if (what === 'write') {
       const earlier = recall(), same = earlier && !earlier.done && ['source', 'into', 'slug'].every((name) => earlier.chosen[name] === chosen()[name]);
       if (!same) forget();
-      const former = storedNames().filter((name) => name !== 'import.run'), before = same ? earlier.records : [], made = before.filter((o) => o.kind === 'dashboard' && o.status === 'created' && !o.planned);
-      outcomes = new Map(before.filter((o) => !o.planned).map((o) => [nameOf(o), o]));
-      doubtful = new Map(before.filter((o) => o.planned && planned.get(nameOf(o))?.status !== 'created').map((o) => [nameOf(o), o]));
+      const former = storedNames().filter((name) => name !== 'import.run'), there = same ? earlier.records.filter((o) => planned.get(nameOf(o))?.status !== 'created') : [];
+      const made = there.filter((o) => o.kind === 'dashboard' && o.status === 'created' && !o.planned);
+      outcomes = new Map(there.filter((o) => !o.planned).map((o) => [nameOf(o), o]));
+      doubtful = new Map(there.filter((o) => o.planned).map((o) => [nameOf(o), o]));
       begun = new Map(doubtful);
       runId = same ? earlier.runId : crypto.randomUUID?.() ?? '10000000-1000-4000-8000-100000000000'.replace(/[018]/g, (c) => (c ^ crypto.getRandomValues(new Uint8Array(1))[0] & 15 >> c / 4).toString(16));
       state = { ...state, runId, made: Object.fromEntries(made.map((o) => [o.id, true])),
         planned: Object.fromEntries([...planned, ...doubtful].filter(([, o]) => o.kind === 'component' && o.status === 'created').map(([, o]) => [o.key, true])) };
       storeRun(false);
-      if (store([...outcomes.values(), ...[...doubtful.values()].map((o) => ({ ...o, planned: true }))])) forget(former); // without what was planned and does not exist
+      if (store([...outcomes.values(), ...[...doubtful.values()].map((o) => ({ ...o, planned: true }))])) forget(former); // without what does not exist
     }
     title.textContent = { read: 'Reading the source', plan: 'Comparing', write: 'Importing' }[what];
   };
