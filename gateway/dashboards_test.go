@@ -630,7 +630,7 @@ func TestAPrivateDashboardNeedsItsPassword(t *testing.T) {
 	}
 	pages := map[string]string{
 		"/d/main/": peer.EnterFile, "/d/main/history": peer.EnterFile, "/d/main/events/e1": peer.EnterBelowFile, "/d/main/nothing": peer.EnterFile,
-		"/d/main/history/2026-01": peer.EnterBelowFile, "/d/main/x/y": peer.EnterBelowFile, "/d/main/x/y/": peer.EnterFileAt(2), "/d/main/status/main/rss/": peer.EnterFileAt(3),
+		"/d/main/history/2026-01": peer.EnterBelowFile, "/d/main/x/y": peer.EnterBelowFile, "/d/main/x%2Fy": peer.EnterFile, "/d/main/x/y/": peer.EnterFileAt(2), "/d/main/status/main/rss/": peer.EnterFileAt(3),
 	}
 	files := []string{
 		"/d/main/feed.rss", "/d/main/badge.svg", "/d/main/api/v2/summary.json", "/d/main/maintenance.ics", "/d/main/embed.js", "/d/main/robots.txt",

@@ -126,7 +126,7 @@ func (f DashboardFile) ContentType() string {
 // address of their own. EnterBelowFile exists because the links of a page are relative, see EnterFileAt.
 const (
 	EnterFile      = "enter"       // the password form
-	EnterBelowFile = "enter/below" // the password form for an address with a slash
+	EnterBelowFile = "enter/below" // the password form for an address with one slash
 	EnterWrongFile = "enter/wrong" // the response to a wrong password
 	EnterLateFile  = "enter/late"  // the response to too many wrong passwords
 	MissingFile    = "404"         // the response for an address that the dashboard does not have
@@ -137,7 +137,8 @@ const (
 const MostEnterSlashes = 8
 
 // EnterFileAt returns the name of the password form for an address with the number of slashes below the dashboard. The name has as
-// many, and the relative links of the form lead out of as many folders. The first two names are EnterFile and EnterBelowFile.
+// many, and the relative links of the form lead out of as many folders. The first two names are EnterFile and EnterBelowFile. For
+// an address with more slashes than MostEnterSlashes, the links are wrong.
 func EnterFileAt(slashes int) string {
 	return EnterFile + strings.Repeat("/below", min(slashes, MostEnterSlashes))
 }

@@ -24,6 +24,11 @@ func (v *dashboardVisit) home() string {
 	return "/d/" + strings.TrimPrefix(v.base, dashboardBase) + "/"
 }
 
+// slashes returns the number of slashes below the dashboard's address. For a browser, an escaped slash is none.
+func (v *dashboardVisit) slashes() int {
+	return max(0, strings.Count(message.EscapedPath(v.In.URL), "/")-strings.Count(v.home(), "/"))
+}
+
 // dashboardBase is the start of address.base for the path of a dashboard on the platform's host.
 const dashboardBase = "/public/v1/dashboards/"
 

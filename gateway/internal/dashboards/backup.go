@@ -50,7 +50,7 @@ type Redis interface {
 
 // backup saves the newest edition of each dashboard in Redis, so that a gateway that starts while the events service
 // is down can serve the dashboard. With each edition it saves the files of savedFiles: those that the edition lists,
-// the 404 page and the password forms. It saves these files in brotli only, and load decompresses them. It also saves
+// the 404 page and the usual password forms. It saves these files in brotli only, and load decompresses them. It also saves
 // the other files that visitors request, in the requested content coding, up to othersRoom bytes per dashboard. A
 // dashboard has one Redis hash for the edition and the files of savedFiles, one for the other files, and one for its
 // aliases, if it has any. Each address has one hash, with the id of the dashboard and the legacy list. The hashes of all gateways together
@@ -117,7 +117,7 @@ func aliasesKey(dashboard string) string { return "pages-aliases:" + dashboard }
 func addressKey(base string) string { return "page-at:" + base }
 
 // savedFiles returns the names of the files that are saved together with the edition: the files that the edition lists,
-// the 404 page, and the password forms if the dashboard has a password.
+// the 404 page, and if the dashboard has a password the password forms for addresses with at most one slash.
 func (e *edition) savedFiles() []string {
 	names := append(slices.Clone(e.Files), peer.MissingFile)
 	if e.ticketOwner != "" {

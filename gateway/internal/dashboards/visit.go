@@ -4,7 +4,6 @@ import (
 	"maps"
 	"net/http"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/bellbuoy/bellbuoy/gateway/internal/message"
@@ -140,7 +139,7 @@ func (d *Dashboards) checkAccess(v *dashboardVisit) bool {
 	case d.admits(v):
 		return true
 	case v.File.page && v.edition.Access.Mode == peer.AccessPassword:
-		d.sendInstead(v, peer.EnterFileAt(strings.Count(v.below, "/")), http.StatusForbidden)
+		d.sendInstead(v, peer.EnterFileAt(v.slashes()), http.StatusForbidden)
 	default:
 		v.setCache()
 		out.Set("Content-Length", "0")
