@@ -413,8 +413,8 @@ func textOf(value any) string {
 	return ""
 }
 
-// cut returns at most n characters of the text. If the text is longer, the last character of the result is an ellipsis. This
-// package must not import richtext.Shorten.
+// cut returns at most n characters of the text. If the text is longer, the last character of the result is an ellipsis. It
+// is not richtext.Shorten, because this package imports no other one of the project than topic.
 func cut(text string, n int) string {
 	if utf8.RuneCountInString(text) <= n {
 		return text

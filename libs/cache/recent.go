@@ -32,7 +32,8 @@ func NewRecent[K comparable, V any](life time.Duration, maxKeys int, now func() 
 }
 
 // Get returns the result of the last call for the key, and waits for it if the call has not returned. If the call began longer
-// ago than the duration life, Get calls fetch. fetch must limit its own time. If it panics, the others get the zero value.
+// ago than the duration life, Get calls fetch. fetch must limit its own time. If it panics, its result is the zero value for the
+// others.
 func (r *Recent[K, V]) Get(key K, fetch func() V) V {
 	r.mu.Lock()
 	now := r.now()
