@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/bellbuoy/bellbuoy/libs/moving/lines"
 	"github.com/bellbuoy/bellbuoy/libs/moving/transfer"
 )
 
@@ -101,5 +102,43 @@ func TestARecordWithoutAResultIsUnsettledUntilTheRunIsDone(t *testing.T) {
 	}
 	if journal = journalOf(t, lines+`{"kind":"done"}`); !journal.Done || len(journal.Unsettled()) > 0 {
 		t.Errorf("after the end, unsettled are %s", names(journal.Unsettled()))
+	}
+}
+
+// A run creates a component and a dashboard, is interrupted, and updates them. If a member has changed the component between,
+// an undo compares it with what the run had left first, and keeps it.
+func TestTheEngineSaysWhichStateItHasUpdated(t *testing.T) {
+	const dashboard = `"id": "d", "slug": "acme", "name": "Acme", "enabled": false`
+	for _, version := range []string{"1", "2"} {
+		p := &platform{t: t, responses: map[string]any{
+			"POST /app/dashboards": `{"dashboard": {` + dashboard + `}}`, "GET /app/dashboards/d/content": `{"content": {}}`,
+			"POST /app/components": `{"component": {"id": "c", "name": "Gate", "groupName": "default", "externalRefs": ["x:s:c"], "version": 1}}`,
+		}}
+		piece := &lines.Set{Dashboards: []lines.Dashboard{{Key: "x:s:page", Name: "Acme", Slug: "acme"}}, Components: []lines.Component{{Key: "x:s:c", Name: "Gate", GroupName: "default", DashboardIDs: []string{"x:s:page"}}}}
+		journal := transfer.NewJournal()
+		write := func() {
+			outcomes, err := (&transfer.Engine{Sender: p, Force: true}).Write(t.Context(), &transfer.State{}, piece)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, o := range outcomes {
+				journal.Add(transfer.JournalLine{Outcome: o})
+			}
+		}
+		write()
+		p.responses["GET /app/dashboards"] = `{"dashboards": [{` + dashboard + `}]}`
+		p.responses["GET /app/components"] = `{"components": [{"id": "c", "name": "Gate", "groupName": "default", "externalRefs": ["x:s:c"], "version": ` + version + `}]}`
+		p.responses["PATCH /app/dashboards/d"] = `{"dashboard": {` + dashboard + `, "publicId": "p"}}`
+		p.responses["PATCH /app/components/c"] = `{"component": {"id": "c", "name": "Door", "groupName": "default", "externalRefs": ["x:s:c"], "version": 3}}`
+		before := journal.Undoable()
+		piece.Components[0].Name, piece.Dashboards[0].PublicID = "Door", "p"
+		write()
+		after := journal.Undoable()
+		if len(after) != 2 || len(before) != 2 || after[0].Status != transfer.Created || after[1].Status != transfer.Created || after[1].Mark == before[1].Mark {
+			t.Fatalf("version %s: an undo needs %s, and before %s", version, names(after), names(before))
+		}
+		if want := map[string]string{"1": "3", "2": "1"}[version]; after[0].Mark != want {
+			t.Errorf("version %s: an undo takes back the component in version %s, want %s", version, after[0].Mark, want)
+		}
 	}
 }
